@@ -291,7 +291,10 @@ pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
         }
     };
     let Some(top) = top else {
-        let why = place.blind.or(place.ram).unwrap_or_else(|| "no block device is below the target".into());
+        let why = place
+            .unresolved_reason
+            .or(place.ram)
+            .unwrap_or_else(|| "no block device is below the target".into());
         return Err(usage(format!("there is no block device to capture: {why}")));
     };
     let disk = disk_of(&place.layers, top)

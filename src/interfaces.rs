@@ -26,7 +26,7 @@ pub struct Interface {
     /// How the interface keeps several operations in flight.
     pub concurrency: Concurrency,
     /// Whether the bytes pass through the program's memory.
-    pub uses_memory: bool,
+    pub delivers_bytes: bool,
 }
 
 /// Directions that an interface supports.
@@ -87,12 +87,12 @@ const fn row(
     concurrency: Concurrency,
     about: &'static str,
 ) -> Interface {
-    Interface { name, about, engine, cache, directions, concurrency, uses_memory: true }
+    Interface { name, about, engine, cache, directions, concurrency, delivers_bytes: true }
 }
 
 /// Returns the interface as one that moves the bytes past the program's memory.
 const fn without_memory(interface: Interface) -> Interface {
-    Interface { uses_memory: false, ..interface }
+    Interface { delivers_bytes: false, ..interface }
 }
 
 /// All interfaces, one per line.

@@ -35,8 +35,8 @@ pub fn is_status_requested() -> bool {
     STATUS_REQUESTED.load(Ordering::Relaxed)
 }
 
-/// Clears the status request.
-pub fn status_given() {
+/// Notes that the requested status was sent.
+pub fn clear_status_request() {
     STATUS_REQUESTED.store(false, Ordering::Relaxed);
 }
 

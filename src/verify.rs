@@ -443,8 +443,8 @@ impl<'a> VerifyRun<'a> {
             verification: &verification,
             until: self.options.time.and_then(|ns| since.checked_add(Duration::from_nanos(ns))),
             stop: &self.stop,
-            progress: &mut |done| self.show(since, done, verification.writes()),
-            on_progress: &mut |writer_progress| {
+            on_completion: &mut |done| self.show(since, done, verification.writes()),
+            on_sync: &mut |writer_progress| {
                 if writer_progress.synced.is_multiple_of(verification.blocks)
                     && writer_progress.synced < verification.writes()
                 {
@@ -665,12 +665,12 @@ const SOURCE_SHARE: f64 = 0.95;
 /// # Errors
 /// If the stack is not known to the bottom, or a device has no counters.
 fn read_by_bottom_devices(root: &Root, place: &Place) -> Known<u64> {
-    if let Some(why) = &place.blind {
+    if let Some(why) = &place.unresolved_reason {
         return Err(why.clone());
     }
     let mut sum = None;
     for device in place.lowest_layers() {
-        if let Some(why) = device.blind() {
+        if let Some(why) = device.counters_off_reason() {
             return Err(why);
         }
         let read = BlockStat::parse(&root.read(&device.stat_file)?)?.read.bytes;

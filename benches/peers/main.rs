@@ -5,15 +5,15 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It is a program.
 
 mod bare;
-mod place;
+mod targets;
 mod tool;
 
 use clap::Parser;
-use place::{Place, Target};
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
+use targets::{Target, Targets};
 use tool::{Figures, Setting, Tool, Work};
 
 /// Compare fathom with fio and with a bare io_uring loop.
@@ -103,9 +103,9 @@ fn main() -> ExitCode {
 }
 
 fn compare(args: &Args) -> Result<(), String> {
-    let mut place = Place::new(&args.dir, args.file_mib)?;
+    let mut targets = Targets::new(&args.dir, args.file_mib)?;
     let huge_pages = has_huge_pages();
-    let sessions = place.scratch().join("sessions");
+    let sessions = targets.scratch().join("sessions");
     let setting = Setting { seconds: args.seconds, sessions, huge_pages };
     let has_fio = Command::new("fio").arg("--version").output().is_ok();
     let chosen = |name: &str| args.only.as_deref().is_none_or(|part| name.contains(part));
@@ -120,7 +120,7 @@ fn compare(args: &Args) -> Result<(), String> {
             notes.push(format!("{}: fio is not installed; type apt-get install fio", row.name));
             continue;
         }
-        let measured = place.ready(row.target).and_then(|target| {
+        let measured = targets.ready(row.target).and_then(|target| {
             let both = [Tool::Fathom, row.peer].map(|t| t.command(row.work, target.as_deref(), &setting));
             commands.push((row.name, both));
             pairs(row, target.as_deref(), args.pairs, &setting)

@@ -13,7 +13,7 @@ use crate::{files, stderr, stdout};
 use capture::capture_file::{Reader, Unreadable};
 use capture::completeness::completeness;
 use capture::foreign;
-use capture::profile::{Profiler, Selection};
+use capture::profile::{Profiler, RowSelector};
 use model::captured::{Captured, FORMAT, Origin, RequestFilter, RowUnit};
 use model::name;
 use report::{EventLine, ReportKind, Style};
@@ -129,12 +129,12 @@ fn list(request: &CaptureRequest) -> Result<ExitCode, Failure> {
         )));
     }
     let mut reader = open(&request.file)?;
-    let mut selection = Selection::new(&request.filter);
+    let mut selector = RowSelector::new(&request.filter);
     let mut out = Vec::with_capacity(BUFFER_BYTES + 1024);
     out.extend(if is_csv { EventLine::csv_heading() } else { EventLine::heading() }.as_bytes());
     while reader.block().is_some() {
         let (rows, names) = reader.last();
-        for row in rows.iter().filter(|row| selection.has(row, names)) {
+        for row in rows.iter().filter(|row| selector.selects(row, names)) {
             let (Some(flags), Some(task)) = (names.flags_at(row.flags), names.task_at(row.task)) else {
                 continue;
             };

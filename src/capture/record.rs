@@ -14,7 +14,7 @@ use crate::files::output::{self, Outlet, ProtectedPaths, Replace, Rules};
 use crate::{signals, stderr, stdout};
 use capture::capture_file::Writer;
 use capture::completeness::completeness;
-use capture::file_requests::Within;
+use capture::file_requests::FileRequestSelector;
 use machine::extents::FileExtents;
 use machine::root::Root;
 use machine::tracer::Tracer;
@@ -299,12 +299,12 @@ fn keep_file_requests(
 ) -> Result<(), Failure> {
     let at_end = OfFiles {
         files: end.files,
-        stretches: end.stretches.len() as u64,
-        bytes: end.stretches.iter().map(|(begin, end)| end - begin).sum(),
+        stretches: end.device_ranges.len() as u64,
+        bytes: end.device_ranges.iter().map(|(begin, end)| end - begin).sum(),
         unplaced_bytes: end.unplaced_bytes,
         ..OfFiles::default()
     };
-    let mut within = Within::new(&begin.stretches, &end.stretches, at_end);
+    let mut selector = FileRequestSelector::new(&begin.device_ranges, &end.device_ranges, at_end);
     let mut reader = capture_file::open(path)?;
     let cannot = |e: io::Error| cannot_write(path, &e);
     // The replaced file is the capture that this call has just written.
@@ -314,7 +314,7 @@ fn keep_file_requests(
     while reader.block().is_some() {
         let (rows, names) = reader.last();
         for row in rows {
-            if within.keeps(row) {
+            if selector.selects(row) {
                 writer.push(row, names).map_err(cannot)?;
             }
         }
@@ -325,7 +325,7 @@ fn keep_file_requests(
             name::shown(path)
         )));
     }
-    outcome.ending.of_files = Some(within.seen);
+    outcome.ending.of_files = Some(selector.counts);
     outcome.ending.rows = writer.rows();
     writer.finish(&reader.names, &outcome.ending).map_err(cannot)?;
     growing.finish(&rules)

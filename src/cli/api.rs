@@ -11,9 +11,9 @@ use model::units::{MIB, parse_bytes};
 use std::path::PathBuf;
 
 /// Largest operation. Larger ones only measure the copying of memory.
-const MOST_BYTES: u64 = 8 * MIB;
+const MAX_BYTES: u64 = 8 * MIB;
 /// Smallest operation: a sector.
-const LEAST_BYTES: u64 = 512;
+const MIN_BYTES: u64 = 512;
 
 /// Move the same bytes through several programming interfaces, and recommend one for each pattern.
 ///
@@ -75,7 +75,7 @@ fn list_interfaces() -> String {
 
 fn parse_size(text: &str) -> Result<u32, String> {
     let bytes = parse_bytes(text)?;
-    if (LEAST_BYTES..=MOST_BYTES).contains(&bytes) {
+    if (MIN_BYTES..=MAX_BYTES).contains(&bytes) {
         return Ok(bytes as u32);
     }
     Err(format!("'{text}' is not between 512 and 8m; type sizes such as 4k,128k"))

@@ -240,6 +240,6 @@ pub struct DeleteArgs {
 impl DeleteArgs {
     /// Returns the request.
     pub fn request(self) -> DeleteRequest {
-        DeleteRequest { sessions: self.sessions, sure: self.yes }
+        DeleteRequest { sessions: self.sessions, accepts_any_name: self.yes }
     }
 }

@@ -376,7 +376,7 @@ impl<'l> Unknown<'l> {
     }
 
     /// Returns the text after a single dash, such as `b4K`.
-    fn letter(&self) -> Option<&'l str> {
+    fn after_dash(&self) -> Option<&'l str> {
         self.word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))
     }
 }
@@ -823,8 +823,8 @@ fn fio_option(unknown: &Unknown) -> Option<String> {
 
 /// Explains an option of DISKSPD such as `n`, `D500` or `Rxml`. The longest name that fits decides.
 fn diskspd_option(unknown: &Unknown) -> Option<String> {
-    let letter = unknown.letter()?;
-    if let Some(equivalent) = keys::in_diskspd(letter) {
+    let typed = unknown.after_dash()?;
+    if let Some(equivalent) = keys::in_diskspd(typed) {
         return Some(describe_equivalent(&equivalent, unknown));
     }
     let is_value = |option: &ToolOption, rest: &str| {
@@ -833,11 +833,11 @@ fn diskspd_option(unknown: &Unknown) -> Option<String> {
     };
     let fits = |option: &&ToolOption| {
         let is_letter = option.name.starts_with(|c: char| c.is_ascii_alphabetic());
-        let rest = letter.strip_prefix(option.name).filter(|_| is_letter);
+        let rest = typed.strip_prefix(option.name).filter(|_| is_letter);
         rest.is_some_and(|rest| rest.is_empty() || is_value(option, rest))
     };
     let all = dialect::diskspd::options::OPTIONS.iter().filter(fits);
-    Some(explain_handling(Tool::Diskspd, all.max_by_key(|option| option.name.len())?, letter))
+    Some(explain_handling(Tool::Diskspd, all.max_by_key(|option| option.name.len())?, typed))
 }
 
 /// Describes how the imitation of a tool handles an option that no single flag of fathom replaces. `typed` is the option without its first
@@ -869,7 +869,7 @@ const IOPING: [(&str, &str, Option<&str>); 8] = [
 
 /// Explains a letter of ioping, whose value is the next word. A value of DISKSPD directly follows its letter.
 fn ioping_option(unknown: &Unknown) -> Option<String> {
-    let letter = unknown.letter()?;
+    let letter = unknown.after_dash()?;
     let (_, key, value) = IOPING.iter().find(|(name, ..)| *name == letter)?;
     let number = unknown.value.filter(|next| next.starts_with(|c: char| c.is_ascii_digit()));
     let value = match (value, number) {
@@ -888,7 +888,7 @@ fn ioping_option(unknown: &Unknown) -> Option<String> {
 
 /// Explains a letter of hdparm or ioping that DISKSPD has too, if the value is not in DISKSPD's form.
 fn command_of_other_tool(unknown: &Unknown) -> Option<String> {
-    let (letter, value) = (unknown.letter()?, unknown.value?);
+    let (letter, value) = (unknown.after_dash()?, unknown.value?);
     let pace = match letter {
         "t" | "T" if value.starts_with('/') => {
             let target = name::quoted(value);

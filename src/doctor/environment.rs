@@ -323,7 +323,7 @@ fn check_requests(observation: &Observation) -> Known<DoctorAnswer> {
 fn sum_traffic(observation: &Observation) -> Known<BlockFlow> {
     let mut sum = BlockFlow::default();
     for leaf in observation.place().lowest_layers() {
-        if let Some(why) = leaf.blind() {
+        if let Some(why) = leaf.counters_off_reason() {
             return Err(why);
         }
         sum = sum.plus(&BlockStat::between(&observation.start, &observation.end, &leaf.stat_file)?.total());
@@ -361,7 +361,7 @@ fn describe_busiest(observation: &Observation, load: &Load) -> String {
     let names = names.join(", ");
     let explained: u64 = busy.iter().map(by).sum();
     let is_explained = explained > 0 && explained as f64 >= EXPLAINED_FROM * total as f64;
-    match (names.is_empty(), observation.sight.explain(hidden)) {
+    match (names.is_empty(), observation.visibility.explain(hidden)) {
         (false, Some(why)) => format!("Most {did} among the visible processes: {names}; {why}."),
         (false, None) if is_explained => format!("Most {did}: {names}."),
         (false, None) => format!("Most {did}: {names}. The larger part has another cause: {other_cause}."),
@@ -591,7 +591,7 @@ mod rights_tests {
 mod neighbours_tests {
     use super::*;
     use crate::doctor::observation_tests::{find_answer, in_order};
-    use machine::processes::Sight;
+    use machine::processes::ProcessVisibility;
     use model::evidence::HOUSEKEEPERS;
     use model::finding::Outcome;
 
@@ -644,7 +644,8 @@ mod neighbours_tests {
         assert!(!unnamed.contains("log") && unnamed.contains("written to memory earlier"), "{unnamed}");
         observation.busy = Ok(vec![busy("dd", None)]);
         let mut explained = |hidden, in_namespace, is_root| {
-            (observation.hidden, observation.sight) = (hidden, Sight { in_namespace, is_root });
+            (observation.hidden, observation.visibility) =
+                (hidden, ProcessVisibility { in_namespace, is_root });
             answer_about(&observation, "requests of others").sentence
         };
         assert!(explained(3, false, false).contains("only root sees the I/O of other users' processes"));

@@ -5,7 +5,7 @@
 //! 2. `storage` and `environment` derive answers from the observation alone, so that they can be tested. If a check of results also works
 //!    without a measurement, that check gives the answer, with its own thresholds ([`Idle`]).
 //!
-//! Nothing is measured or changed, except that the kernel may write dirty bytes of the target (`MOST_DIRTY_BYTES`). Fixes are commands for
+//! Nothing is measured or changed, except that the kernel may write dirty bytes of the target (`MAX_DIRTY_BYTES`). Fixes are commands for
 //! the user to type.
 
 mod environment;
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::plan::settings;
 use crate::{stderr, stdout};
 use analysis::idle::Idle;
-use machine::processes::{BusyProcess, Processes, Sight};
+use machine::processes::{BusyProcess, ProcessVisibility, Processes};
 use machine::rights::Rights;
 use machine::root::Root;
 use machine::snapshot::SnapshotReader;
@@ -115,9 +115,9 @@ fn quote_path(path: &Path) -> String {
 const WATCH_NS: u64 = 3_000_000_000;
 /// Largest number of dirty bytes of a file whose extents are read. Reading extents makes the kernel write dirty bytes first, and fathom
 /// should not cause a large load. Any disk writes 16 MiB in a tenth of a second.
-const MOST_DIRTY_BYTES: u64 = 16 << 20;
+const MAX_DIRTY_BYTES: u64 = 16 << 20;
 /// Largest number of directory entries that are searched for a file that shows how direct I/O works.
-const MOST_ENTRIES: usize = 256;
+const MAX_ENTRIES: usize = 256;
 const O_NONBLOCK: i32 = 0o4000;
 
 /// The observed facts about a target and its machine.
@@ -143,7 +143,7 @@ struct Observation {
     /// Number of listed processes whose I/O fathom cannot read.
     hidden: usize,
     /// Which processes of the machine fathom sees.
-    sight: Sight,
+    visibility: ProcessVisibility,
     rights: Rights,
     timing: Timing,
 }
@@ -220,13 +220,26 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
     let start = snapshots.take(Moment::IdleStart, &[handle()], false);
     std::thread::sleep(watch_duration());
     let dirty = dirty_bytes(&start);
-    let mut end = snapshots.take(Moment::IdleEnd, &[handle()], dirty <= MOST_DIRTY_BYTES);
+    let mut end = snapshots.take(Moment::IdleEnd, &[handle()], dirty <= MAX_DIRTY_BYTES);
     let after = Processes::sample(&root);
     explain_missing(&mut end, &file, &path, dirty);
     let hidden = after.as_ref().map_or(0, Processes::hidden);
     let busy = before.and_then(|before| Ok(after?.busy_since(&before)));
-    let sight = Sight::of_own(&root);
-    Ok(Observation { path, role, bytes, machine, witness, start, end, busy, hidden, sight, rights, timing })
+    let visibility = ProcessVisibility::of_this_process(&root);
+    Ok(Observation {
+        path,
+        role,
+        bytes,
+        machine,
+        witness,
+        start,
+        end,
+        busy,
+        hidden,
+        visibility,
+        rights,
+        timing,
+    })
 }
 
 /// Returns how long to watch other load.
@@ -252,7 +265,7 @@ fn role_of(typed: &Path, facts: &Metadata) -> Result<Role, Failure> {
 
 /// Finds a file of the directory that shows how direct I/O works there, because the kernel reports that only for files.
 fn find_witness(root: &Root, dir: &Path, place: &Place) -> Option<(String, DirectIo)> {
-    let entries = std::fs::read_dir(dir).ok()?.take(MOST_ENTRIES).flatten();
+    let entries = std::fs::read_dir(dir).ok()?.take(MAX_ENTRIES).flatten();
     let mut files = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_file()));
     files.find_map(|entry| {
         let file_place = resolve::resolve(root, &entry.path()).ok()?;
@@ -278,7 +291,7 @@ fn explain_missing(end: &mut Snapshot, file: &std::io::Result<File>, path: &Path
         target.pages = Err(why.clone());
         target.extents = Some(Err(why.clone()));
         target.room = Some(Err(why));
-    } else if dirty > MOST_DIRTY_BYTES {
+    } else if dirty > MAX_DIRTY_BYTES {
         target.extents = Some(Err(format!(
             "{} of the target are not written yet, so their place on the device is not decided; first type `sync {}`",
             show_bytes(dirty),
@@ -495,7 +508,7 @@ mod observation_tests {
             end,
             busy: Ok(Vec::new()),
             hidden: 0,
-            sight: Sight { in_namespace: false, is_root: true },
+            visibility: ProcessVisibility { in_namespace: false, is_root: true },
             rights,
             timing: Timing { clock: "tsc", cost_ns: 9.0, why: None },
         }

@@ -37,7 +37,7 @@ fn describe_below(place: &Place, idle: &Idle) -> DoctorAnswer {
     {
         return memory;
     }
-    let why = match &place.blind {
+    let why = match &place.unresolved_reason {
         Some(why) => format!("{why}; a number measured here cannot be compared with a device"),
         None => match place.lowest_layers().map(|l| l.name.as_str()).collect::<Vec<_>>().as_slice() {
             [] => "no block device was found".into(),
@@ -124,7 +124,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<DoctorAnswer> 
         Err(why) => vec![DoctorAnswer::unknown("cached", why).check(CheckId::A01)],
     };
     if observation.role == Role::File {
-        // `observe` reads no extents of a file with more than `MOST_DIRTY_BYTES` dirty bytes.
+        // `observe` reads no extents of a file with more than `MAX_DIRTY_BYTES` dirty bytes.
         let too_dirty = Err("too much of the file is still dirty in memory; first type `sync`".into());
         match target.extents.as_ref().unwrap_or(&too_dirty) {
             Ok(extents) => {
@@ -257,7 +257,7 @@ fn read_number(layer: &Layer, file: &str) -> Known<u64> {
 }
 
 fn check_counters(layer: &Layer) -> Known<DoctorAnswer> {
-    if layer.blind().is_none() {
+    if layer.counters_off_reason().is_none() {
         return fine("The kernel counts the device's requests.");
     }
     let sentence =

@@ -243,9 +243,9 @@ pub(super) fn interface_jobs(
                         jobs.headline = Some(jobs.specs.len());
                     }
                     needs_new_file |= interface.renews_file();
-                    let (job, sees) = (jobs.specs.len(), interface.uses_memory);
+                    let (job, delivers_bytes) = (jobs.specs.len(), interface.delivers_bytes);
                     let (interface, work) = (interface.name_for(writes(work.rw)), work.describe());
-                    comparison.candidates.push(Candidate { job, interface, work, sees });
+                    comparison.candidates.push(Candidate { job, interface, work, delivers_bytes });
                     jobs.specs.push(spec);
                 }
                 Err(why) => comparison.missing.push(NotMeasured { name: job_name(interface, work), why }),

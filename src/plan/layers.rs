@@ -88,7 +88,7 @@ pub(super) fn layer_jobs(
         setup.add_work(rw, &mut jobs)?;
     }
     jobs.comparison.missing.extend(
-        setup.place.blind.iter().map(|why| NotMeasured {
+        setup.place.unresolved_reason.iter().map(|why| NotMeasured {
             name: format!("what is below {}", setup.base_name()),
             why: why.clone(),
         }),

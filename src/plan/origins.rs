@@ -40,11 +40,11 @@ impl<'a> Origins<'a> {
         self.prefix = if stream.is_empty() { String::new() } else { format!("{stream}: ") };
     }
 
-    /// Attributes the settings recorded by `say` to a part of the stream.
-    pub(crate) fn inside(&mut self, part: &str, say: impl FnOnce(&mut Self)) {
+    /// Attributes the settings recorded by `record` to a part of the stream.
+    pub(crate) fn inside(&mut self, part: &str, record: impl FnOnce(&mut Self)) {
         let stream = self.prefix.clone();
         self.prefix += &format!("{part}: ");
-        say(self);
+        record(self);
         self.prefix = stream;
     }
 

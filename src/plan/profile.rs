@@ -292,7 +292,7 @@ pub(super) const WATCH_NS: u64 = 200_000_000;
 const WARMUP_NS: u64 = 50_000_000;
 const WINDOW_NS: u64 = 500_000_000;
 /// Shortest window of a row of a quick bench, used if there are many rows.
-const LEAST_WINDOW_NS: u64 = 300_000_000;
+const MIN_WINDOW_NS: u64 = 300_000_000;
 
 /// No row begins that would end later than this, in ns from the start. Only the headline's row is
 /// always measured.
@@ -306,7 +306,7 @@ pub(super) fn quick_times(profile: &'static Profile) -> Result<Times, Failure> {
     let rows = (profile.rows().count() as u64).max(1);
     let each = (WHOLE_NS - OVERHEAD_AROUND_NS - MAKING_NS - WATCH_NS) / rows;
     let window_ns = each.saturating_sub(OVERHEAD_NS + WARMUP_NS).min(WINDOW_NS);
-    if window_ns < LEAST_WINDOW_NS || profile.tests.iter().any(|t| t.rewrites.is_some()) {
+    if window_ns < MIN_WINDOW_NS || profile.tests.iter().any(|t| t.rewrites.is_some()) {
         return Err(Failure::Usage(format!(
             "--quick: the {rows} measurements of --profile {} do not fit in 10 s; type --profile cdm, or leave --quick out",
             profile.name

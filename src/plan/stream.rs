@@ -175,7 +175,7 @@ fn resolve_operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Opti
             turns.push(Turn { operations: length.writes, turns: length.calls, access, flush });
         });
     }
-    let (access, flush) = Turn::together(&turns);
+    let (access, flush) = Turn::summarize(&turns);
     (access, flush, turns)
 }
 

@@ -215,7 +215,7 @@ impl<'a> Targets<'a> {
             if target.role == Role::File {
                 refuse_like_job_file(self.request, typed_path, &path)?;
             }
-            let target = Target { made_for: file.where_made(target.role), ..target };
+            let target = Target { made_for: file.for_role(target.role), ..target };
             self.known.push(PlacedTarget { target, place });
             origins.record("TARGET", &name::text(&path), from);
             self.known.len() - 1
@@ -297,7 +297,7 @@ impl<'a> Targets<'a> {
         };
         let is_it = |t: &Target| {
             let is_same_target = t.identity.as_ref().is_some_and(|i| i.is_same(&what)) || has_same_storage(t);
-            is_same_target && t.made_for == file.where_made(t.role)
+            is_same_target && t.made_for == file.for_role(t.role)
         };
         let known = self.known.iter().position(|known| is_it(&known.target));
         if let Some(PlacedTarget { target, .. }) = known.and_then(|at| self.known.get_mut(at)) {
@@ -667,7 +667,7 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<PlacedTar
     }
     let target = Target {
         writable: role == Role::Made,
-        identity: Some(machine::stack::with_marks(root, machine::identity::from_metadata(&facts))),
+        identity: Some(machine::stack::with_identifiers(root, machine::identity::from_metadata(&facts))),
         ..Target::new(name::text(path), role, bytes)
     };
     Ok(PlacedTarget { target, place })
@@ -683,7 +683,7 @@ fn inspect_opened(
     place: &mut Place,
 ) -> Result<(), Failure> {
     let what = machine::identity::from_path(path).map_err(|e| explain_unreachable(typed_path, &e))?;
-    target.identity = Some(machine::stack::with_marks(root, what));
+    target.identity = Some(machine::stack::with_identifiers(root, what));
     *place = machine::resolve::resolve(root, path)?;
     Ok(())
 }

@@ -399,7 +399,7 @@ pub(crate) fn found_depths(phase: &Phase, outcomes: &[(WorkerId, WorkerOutcome)]
         let FoundDepth { depth, is_last } = outcome.found_depth?;
         let target = phase.streams.get(id.stream)?.latency_target?;
         let rule = format!("worker {}, --latency-target {}", id.worker, target.to_flag());
-        Some(match (is_last || target.goes_on, depth) {
+        Some(match (is_last || target.searches_whole_run, depth) {
             (true, _) => format!("{rule}: {depth} in flight"),
             (false, 1) => format!("{rule}: not met with one operation in flight"),
             (false, _) => format!(
@@ -426,7 +426,7 @@ pub(crate) fn worker_end(id: WorkerId, outcome: WorkerOutcome) -> WorkerEnd {
         switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
         depth: outcome.found_depth,
         depth_counts: outcome.depth_counts,
-        turns: outcome.iterations,
+        loop_iterations: outcome.iterations,
         ops: outcome.totals.iter().map(|t| t.ops).sum(),
         ready_ns: outcome.ready_ns.unwrap_or_else(|| Err("the worker did not begin".into())),
         io: outcome.io_counts.unwrap_or_else(|| Err("the worker did not begin".into())),
@@ -478,7 +478,7 @@ impl OpLog {
     pub fn add(&mut self, id: WorkerId, operations: &[Operation]) {
         let place = self.log_of_worker.get(id.worker as usize).copied().flatten();
         if let Some(log) = place.and_then(|place| self.all.get_mut(place)) {
-            self.bytes += log.rows.take(operations);
+            self.bytes += log.rows.append(operations);
         }
     }
 

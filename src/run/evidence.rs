@@ -169,7 +169,7 @@ impl StallWatchdog {
         let is_over = Arc::new(AtomicBool::new(false));
         let of_thread = Arc::clone(&is_over);
         let sleep = move || Sleeper::begin().until(&of_thread);
-        let thread = std::thread::Builder::new().name("fathom-still".into()).spawn(sleep);
+        let thread = std::thread::Builder::new().name("fathom-watchdog".into()).spawn(sleep);
         Self { is_over, thread: Some(thread) }
     }
 

@@ -236,7 +236,7 @@ impl Measurement {
         let at_ns = self.epoch.elapsed().as_nanos() as u64;
         let sent = sender.to.try_send(RunStatus { session, at_ns, streams: collector.so_far() });
         if is_requested && sent.is_ok() {
-            signals::status_given();
+            signals::clear_status_request();
         }
     }
 }

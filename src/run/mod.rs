@@ -227,7 +227,7 @@ impl Measurement {
         }
         let ended = self.runs_from(0)?;
         let first = self.plan.runs;
-        match self.runs_that_settle().filter(|_| ended == RunEnding::Complete) {
+        match self.runs_to_settle().filter(|_| ended == RunEnding::Complete) {
             Some(runs) => {
                 // From here on the plan has a fixed number of runs.
                 (self.plan.runs, self.plan.strategy) = (runs, Strategy::Fixed);
@@ -257,7 +257,7 @@ impl Measurement {
 
     /// Number of runs per job that would decide an undecided condition; `None` without such a
     /// condition, or if the plan allows no more runs.
-    fn runs_that_settle(&self) -> Option<u32> {
+    fn runs_to_settle(&self) -> Option<u32> {
         let Strategy::Settle { .. } = self.plan.strategy else { return None };
         // If the session cannot be read, the failure is reported when the report is made.
         let record = self.session.record().ok()?;

@@ -79,7 +79,7 @@ fn share_sets(phase: &Phase, specs: &mut [WorkerSpec]) {
     };
     let sets: Arc<[Set]> =
         specs.iter().filter(|spec| shares(spec)).flat_map(|spec| spec.maker.sets()).copied().collect();
-    specs.iter_mut().filter(|spec| shares(spec)).for_each(|spec| spec.maker.copy_of(&sets));
+    specs.iter_mut().filter(|spec| shares(spec)).for_each(|spec| spec.maker.replace_sets(&sets));
 }
 
 impl Measurement {
@@ -133,7 +133,7 @@ impl Measurement {
                     let writes = written.copied().unwrap_or(0);
                     let sources = || self.sources(&writer, &targets, number, &context);
                     if writes.saturating_mul(stream.workers.into()) <= MAX_REMEMBERED
-                        && may_write_twice(&writer, &targets)
+                        && reads_each_block_once(&writer, &targets)
                     {
                         // Draw twice: once to count the blocks, once to read them.
                         let back = |source| WrittenBlocks::once_each(source, writes);
@@ -332,7 +332,7 @@ fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
 
 /// Whether to read back each written block once: after a single pass of a stream with one lane, unless its order writes each block only
 /// once anyway (`Order::Once`). All other blocks are read back as often as they were written, as in fio.
-fn may_write_twice(writer: &Stream, targets: &[&OpenTarget]) -> bool {
+fn reads_each_block_once(writer: &Stream, targets: &[&OpenTarget]) -> bool {
     let access = &writer.access;
     let room = |ready: &&OpenTarget| ready.bytes().saturating_sub(access.offset_bytes).min(access.span_bytes);
     let pass = targets.iter().map(room).fold(0, u64::saturating_add);

@@ -269,8 +269,9 @@ fn keep(
         let writing = may_be_ours.then(|| machine::mark::Writing::begin(path)).flatten();
         if target.only_by_mark && writing.is_none() {
             return Err(Failure::Refused(format!(
-                "{0}: another program has just written to this file, so fathom does not overwrite it; type --destroy {0} to allow it",
-                name::shown(path)
+                "{}: another program has just written to this file, so fathom does not overwrite it; type --destroy={} to allow it",
+                name::shown(path),
+                name::quoted(&target.path)
             )));
         }
         return Ok(Made { writing, found_empty: false });
@@ -278,7 +279,7 @@ fn keep(
     // At the path is either no file, or the one that the plan found.
     let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
     let made = machine::identity::from_path(path).map_err(|e| refuse(path, &e))?;
-    target.identity = Some(machine::stack::with_marks(root, made));
+    target.identity = Some(machine::stack::with_identifiers(root, made));
     Ok(kept)
 }
 

@@ -167,8 +167,16 @@ impl Runner<'_> {
                 session.append(&Frame::Evidence(Box::new(snapshot)))?;
             }
             let named = named.iter().zip(before.into_iter().zip(after)).map(|(one, (before, after))| {
-                let (device, memory, blind) = (one.device(), one.memory(), one.blind());
-                NamedFiles { path: model::name::text(&one.path), before, after, device, memory, blind }
+                let (device, memory) = (one.device(), one.memory());
+                let hidden_device_reason = one.hidden_device_reason();
+                NamedFiles {
+                    path: model::name::text(&one.path),
+                    before,
+                    after,
+                    device,
+                    memory,
+                    hidden_device_reason,
+                }
             });
             // Drop arguments that only look like paths: no such file existed before or after.
             let is_missing = |state: &Known<FilesState>| state.as_ref().is_ok_and(|state| state.files == 0);

@@ -223,7 +223,7 @@ struct Device {
     /// Identifiers that relate the device to earlier measurements.
     known_by: KnownBy,
     /// Why the device's counters cannot be used; `None` if they can.
-    blind: Option<String>,
+    counters_off_reason: Option<String>,
     /// Sequence number that changes if another device or medium gets this name.
     sequence: Option<String>,
     last: Option<CounterSample>,
@@ -254,7 +254,7 @@ impl Devices {
         let targets = if selection.unused { Vec::new() } else { targets };
         let mut devices =
             Self { root: root.clone(), all: Vec::new(), targets, measured, selection, begun: false };
-        devices.follow_targets();
+        devices.add_target_devices();
         devices.sample()?;
         Ok(devices)
     }
@@ -317,8 +317,8 @@ impl Devices {
         }
     }
 
-    /// Adds the devices of the targets.
-    fn follow_targets(&mut self) {
+    /// Adds the devices below the targets, each once.
+    fn add_target_devices(&mut self) {
         for target in &self.targets {
             let levels = levels(&target.place.layers);
             for (at, layer) in target.place.layers.iter().enumerate() {
@@ -406,7 +406,7 @@ impl Device {
             shown,
             limits: has_limits.then(limits),
             known_by,
-            blind: layer.blind(),
+            counters_off_reason: layer.counters_off_reason(),
             sequence: devices::sequence(root, &layer.name),
             last: None,
             traced: TracedDevice::from_layer(layers, layer),
@@ -462,7 +462,7 @@ impl Device {
     fn sample(&mut self, now: Option<BlockStat>, at: Instant) -> WatchedDevice {
         let before = self.last.take();
         self.last = now.map(|counters| CounterSample { at, counters });
-        let figures = match (&self.blind, before, now) {
+        let figures = match (&self.counters_off_reason, before, now) {
             (Some(why), ..) => Err(why.clone()),
             (_, _, None) => Err("the device no longer exists".into()),
             (_, None, Some(_)) => self.shown.figures.clone(),
@@ -582,7 +582,8 @@ fn place(root: &Root, typed: &Path) -> Result<Place, Failure> {
     if !found.layers.is_empty() {
         return Ok(found);
     }
-    let why = found.ram.as_ref().map(|ram| format!("the target is in memory ({ram})")).or(found.blind);
+    let why =
+        found.ram.as_ref().map(|ram| format!("the target is in memory ({ram})")).or(found.unresolved_reason);
     let why = why.unwrap_or_else(|| "the kernel shows no block device below the target".into());
     Err(Failure::Usage(format!(
         "{} is on no block device that could be watched: {why}; name a disk, or a file on one (`fathom devices` lists the disks)",
@@ -646,13 +647,14 @@ impl Target {
     fn chain(&self) -> String {
         let mut words = vec![self.place.kind().to_owned()];
         words.extend(self.place.layers.iter().map(|layer| layer.name.clone()));
-        let blind = self.place.blind.as_ref().map_or(String::new(), |why| format!("; not known: {why}"));
+        let unresolved =
+            self.place.unresolved_reason.as_ref().map_or(String::new(), |why| format!("; not known: {why}"));
         let whole = if self.place.file_system.is_some() {
             "; all figures are of the whole device, not only of this path"
         } else {
             ""
         };
-        format!("{}: {}{blind}{whole}", name::shown(&self.typed), words.join(" > "))
+        format!("{}: {}{unresolved}{whole}", name::shown(&self.typed), words.join(" > "))
     }
 }
 

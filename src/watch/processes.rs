@@ -12,7 +12,7 @@ use crate::block_events::{BlockEvents, TracedDevice, now_ns};
 use crate::failure::Failure;
 use machine::error::MachineError;
 use machine::processes;
-use machine::processes::{Faults, ProcessIo, SampledTasks, Sight, TaskIo, faults};
+use machine::processes::{Faults, ProcessIo, ProcessVisibility, SampledTasks, TaskIo, faults};
 use machine::resolve::OnDevices;
 use machine::root::Root;
 use machine::tracer::{Tracer, process_of};
@@ -38,9 +38,10 @@ const CHILDREN: &str = "ended children";
 
 /// Returns the remark about the figures of processes, which is shown once.
 pub(super) fn remark(root: &Root) -> String {
-    let sight = Sight::of_own(root);
-    let others =
-        sight.explain(usize::from(!sight.is_root)).map_or_else(String::new, |why| format!("; {why}"));
+    let visibility = ProcessVisibility::of_this_process(root);
+    let others = visibility
+        .explain(usize::from(!visibility.is_root))
+        .map_or_else(String::new, |why| format!("; {why}"));
     format!(
         "processes: bytes on all devices; a write counts when its pages become dirty: the kernel does not record whose data it writes back later{others}"
     )
@@ -238,8 +239,8 @@ fn cpu_time() -> Duration {
 
 /// Size of the kernel's trace buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;
-/// Word in the name of the tracer instance for calls. The instance for block events has no such word.
-const WORD: &str = "calls";
+/// Suffix of the name of the tracer instance for calls. The instance for block events has no suffix.
+const TRACER_SUFFIX: &str = "calls";
 /// The remark about counted system calls, shown once.
 pub(super) const REMARK: &str = "--syscalls: each system call costs a shown process about 1 us, and any other process about 100 ns; the calls of a process are counted as soon as it has been shown once";
 
@@ -278,7 +279,7 @@ impl Calls {
     pub(super) fn new(root: &Root, pid: Option<u32>) -> Result<Self, Failure> {
         let refused = |why: String| Failure::Refused(format!("--syscalls: calls cannot be counted: {why}"));
         let failed = |e: MachineError| refused(e.to_string());
-        let mut tracer = Tracer::with_name(BUFFER_BYTES, WORD).map_err(failed)?;
+        let mut tracer = Tracer::with_suffix(BUFFER_BYTES, TRACER_SUFFIX).map_err(failed)?;
         let filter: Vec<String> = IO_CALLS.iter().map(|(number, _)| format!("id == {number}")).collect();
         let format = tracer.record("raw_syscalls", "sys_enter", &filter.join(" || "));
         let (format, header) = (format.map_err(failed)?, tracer.header_page().map_err(failed)?);

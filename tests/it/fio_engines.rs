@@ -11,14 +11,14 @@ use std::path::Path;
 use std::process::Command;
 
 /// The outcome of a job: its JSON, its traced calls, and its file.
-struct Came {
+struct TracedJob {
     json: Value,
     calls: Vec<String>,
     file: std::fs::Metadata,
 }
 
 /// Runs one job under fathom and under fio, each in its own folder, and returns both outcomes. Skips the test without fio or strace.
-fn both(stage: &Stage, calls: &str, words: &str) -> Option<[Came; 2]> {
+fn both(stage: &Stage, calls: &str, words: &str) -> Option<[TracedJob; 2]> {
     if tool(&[&"fio", &"--version"]).is_err() || tool(&[&"strace", &"-V"]).is_err() {
         skip("there is no fio, or no strace");
         return None;
@@ -28,7 +28,7 @@ fn both(stage: &Stage, calls: &str, words: &str) -> Option<[Came; 2]> {
         let file = folder.join("f");
         let _ = std::fs::remove_file(&file);
         let (json, calls) = traced(stage, by_fio, calls, &format!("{words} --filename={}", file.display()));
-        Came { json, calls, file: std::fs::metadata(&file).unwrap() }
+        TracedJob { json, calls, file: std::fs::metadata(&file).unwrap() }
     }))
 }
 
@@ -78,7 +78,7 @@ fn ftruncate_engine_sets_the_same_lengths_as_fio() {
     assert_eq!(counts(&ours.json, "write"), counts(&theirs.json, "write"));
     assert_eq!(counts(&ours.json, "write"), [Some(256), Some(1 << 20)]);
     let lengths: Vec<String> = (0..256).map(|block| (block * 4096).to_string()).collect();
-    for Came { calls, .. } in [ours, theirs] {
+    for TracedJob { calls, .. } in [ours, theirs] {
         let seen: Vec<String> = calls.iter().flat_map(|call| arguments(call)).collect();
         assert!(seen.windows(256).any(|row| row == lengths), "{seen:?}");
     }
@@ -99,11 +99,11 @@ fn falloc_engine_leaves_the_same_sizes_and_blocks_as_fio() {
         assert_eq!(ours.file.len(), theirs.file.len(), "{words}");
         assert_eq!(counts(&ours.json, direction), counts(&theirs.json, direction), "{words}");
         assert_eq!(counts(&ours.json, direction), [Some(64), Some(4 << 20)], "{words}");
-        let blocks = [&ours, &theirs].map(|came| came.file.blocks());
+        let blocks = [&ours, &theirs].map(|job| job.file.blocks());
         assert!(blocks[0].abs_diff(blocks[1]) <= 64, "{words}: {blocks:?}");
         // Compare the modes and ranges of the job's calls, without the calls that made the file.
-        let how = |came: &Came| -> Vec<Vec<String>> {
-            let mut all: Vec<_> = came.calls.iter().map(|call| arguments(call)).collect();
+        let how = |job: &TracedJob| -> Vec<Vec<String>> {
+            let mut all: Vec<_> = job.calls.iter().map(|call| arguments(call)).collect();
             all.retain(|call| call.get(2).is_some_and(|length| length == "65536"));
             all.sort();
             all

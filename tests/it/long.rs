@@ -42,9 +42,9 @@ struct Shape {
 }
 
 /// A finding that acts on the number of an honest run, and is true on this kind of machine.
-struct True {
+struct ExpectedFinding {
     id: &'static str,
-    of: fn(&Shape) -> bool,
+    applies_to: fn(&Shape) -> bool,
     why: &'static str,
 }
 
@@ -52,46 +52,50 @@ struct True {
 const HOST: &str =
     "the host of a virtual disk takes writes at rates that differ by a factor of five within seconds";
 
-const TRUE_HERE: &[True] = &[
-    True {
+const EXPECTED_FINDINGS: &[ExpectedFinding] = &[
+    ExpectedFinding {
         id: "B05",
-        of: Shape::waits_for_syncs,
+        applies_to: Shape::waits_for_syncs,
         why: "a file system carries out stable writes of one file one at a time",
     },
-    True {
+    ExpectedFinding {
         id: "B05",
-        of: |s| s.depth > 1 && s.writes(),
+        applies_to: |s| s.depth > 1 && s.writes(),
         why: "the host of a virtual disk takes writes as fast as one thread hands them over",
     },
     // fio at the same depth had an `aqu-sz` of 9 to 12.
-    True {
+    ExpectedFinding {
         id: "B05",
-        of: |s| s.depth > 4 && s.size == "4k",
+        applies_to: |s| s.depth > 4 && s.size == "4k",
         why: "a disk that answers within tens of us is not kept 32 deep by one CPU, by fio neither",
     },
     // After a small program wrote with O_DIRECT for 0.3 s, its fsync took 0.3 s too.
-    True {
+    ExpectedFinding {
         id: "C06",
-        of: |s| s.writes() && s.cache == "direct",
+        applies_to: |s| s.writes() && s.cache == "direct",
         why: "the host of a virtual disk holds direct writes in memory until a flush, which takes a good part of a short run",
     },
-    True { id: "D06", of: |_| true, why: "on few CPUs a fast disk leaves a worker no time to spare" },
-    True {
+    ExpectedFinding {
+        id: "D06",
+        applies_to: |_| true,
+        why: "on few CPUs a fast disk leaves a worker no time to spare",
+    },
+    ExpectedFinding {
         id: "D07",
-        of: Shape::writes,
+        applies_to: Shape::writes,
         why: "data that are new in each write take time to make, compared with a host that accepts them within tens of us",
     },
-    True {
+    ExpectedFinding {
         id: "D28",
-        of: |s| s.cache != "direct",
+        applies_to: |s| s.cache != "direct",
         why: "the host of a virtual machine takes memory that is free",
     },
-    True { id: "E02", of: Shape::writes, why: HOST },
-    True { id: "E06", of: Shape::writes, why: HOST },
-    True { id: "E07", of: Shape::writes, why: HOST },
-    True {
+    ExpectedFinding { id: "E02", applies_to: Shape::writes, why: HOST },
+    ExpectedFinding { id: "E06", applies_to: Shape::writes, why: HOST },
+    ExpectedFinding { id: "E07", applies_to: Shape::writes, why: HOST },
+    ExpectedFinding {
         id: "E09",
-        of: |_| true,
+        applies_to: |_| true,
         why: "the host of a virtual disk answers nothing for tens of ms now and then",
     },
 ];
@@ -126,7 +130,7 @@ impl Shape {
 
     /// Why this check is right to fire on the workload; `None` if it is not.
     fn excuse(&self, id: &str) -> Option<&'static str> {
-        TRUE_HERE.iter().find(|t| t.id == id && (t.of)(self)).map(|t| t.why)
+        EXPECTED_FINDINGS.iter().find(|t| t.id == id && (t.applies_to)(self)).map(|t| t.why)
     }
 }
 
@@ -175,7 +179,8 @@ impl Alarms {
         for ((id, severity), times) in &self.fired {
             let acts = ACTING.contains(&severity.as_str());
             let host = BY_THE_HOST.contains(&id.as_str()).then_some("only where /proc/stat says the same");
-            let why = TRUE_HERE.iter().find(|t| acts && t.id == id).map(|t| t.why).or(host).unwrap_or("");
+            let why =
+                EXPECTED_FINDINGS.iter().find(|t| acts && t.id == id).map(|t| t.why).or(host).unwrap_or("");
             writeln!(out, "{id:4} {severity:8} {times:5}  {why}").unwrap();
         }
         out
@@ -412,8 +417,8 @@ fn copying_of_dd(from: &str) -> f64 {
     (both - neither) / 2.0
 }
 
-/// MB/s of the data of a write row, without the final sync.
-fn made(stage: &Stage, cell: &Value) -> f64 {
+/// MB/s at which fathom generates the data of a write row. No sync is included.
+fn data_generation_mb_per_s(stage: &Stage, cell: &Value) -> f64 {
     let bytes = cell["block_bytes"].as_u64().unwrap();
     let words = format!(
         "run --engine null --rw write --bs {bytes} --depth 1 --size {COPY_MIB}m --ops {} --warmup 0 --runs 1 --quiet --format json",
@@ -474,7 +479,11 @@ fn rows_of_cp_and_dd_are_as_fast_as_the_programs() {
                 rows.iter().find(|y| y["name"] == name).unwrap_or_else(|| panic!("no {name}: {rows:?}"));
             let rate = row["cell"]["mb_per_s"].as_f64().unwrap();
             // Subtract the half that is not measured: making the data for fathom, reading them for cp and dd.
-            if work == "read" { rate } else { 1.0 / (1.0 / rate - 1.0 / made(&stage, &row["cell"])) }
+            if work == "read" {
+                rate
+            } else {
+                1.0 / (1.0 / rate - 1.0 / data_generation_mb_per_s(&stage, &row["cell"]))
+            }
         };
         let pairs: Vec<(f64, f64)> = (0..COPIES).map(|_| (real(), ours())).collect();
         let median = |of: &dyn Fn(&(f64, f64)) -> f64| {

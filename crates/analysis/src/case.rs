@@ -57,9 +57,9 @@ pub struct Case<'a> {
     /// The complete runs that the result is based on. [`Case::with_runs`] replaces them.
     pub runs: Arc<[CaseRun<'a>]>,
     /// Earlier complete runs that are no part of the result: before the steady state, or before the winner of a sweep was measured again.
-    pub earlier: Vec<CaseRun<'a>>,
+    pub earlier_runs: Vec<CaseRun<'a>>,
     /// Attempts that a later attempt at the same run replaced.
-    pub replaced: Vec<CaseRun<'a>>,
+    pub replaced_attempts: Vec<CaseRun<'a>>,
     /// Number of rounds, if the job was measured until it was steady and never became steady; otherwise `None`.
     pub unsteady_rounds: Option<usize>,
     /// Ends of all runs of the case, including failed ones.
@@ -169,9 +169,10 @@ impl<'a> Case<'a> {
         let same_load = |r: &&Run| r.start.offered_iops == offered;
         let case_run = |run| CaseRun::new(run, index, streams, plan.fleet_rank);
         let all = record.complete_runs(at, phase).filter(same_load).filter_map(case_run);
-        let (runs, earlier): (Vec<CaseRun>, Vec<CaseRun>) = all.partition(|r| r.run.start.repeat >= first);
+        let (runs, earlier_runs): (Vec<CaseRun>, Vec<CaseRun>) =
+            all.partition(|r| r.run.start.repeat >= first);
         let replaced = record.uncounted_runs.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
-        let replaced = replaced.filter(same_load).filter_map(case_run).collect();
+        let replaced_attempts = replaced.filter(same_load).filter_map(case_run).collect();
         let host = runs.first().map_or(0, |r| r.run.start.host);
         let machine = record.header.hosts.get(host);
         let stream = match &job {
@@ -190,8 +191,8 @@ impl<'a> Case<'a> {
             name: name + &job.stream_suffix(phase, index),
             job,
             runs: runs.into(),
-            earlier,
-            replaced,
+            earlier_runs,
+            replaced_attempts,
             unsteady_rounds: rounds.and_then(|r| r.unsteady_rounds),
             ends: record.runs_of(at, phase).filter(same_load).filter_map(|r| r.end.as_ref()).collect(),
             members: vec![index],
@@ -275,7 +276,7 @@ impl<'a> Case<'a> {
             let place = self.machine.and_then(|m| m.places.get(*at));
             let place = place.ok_or_else(|| format!("the record has no file system of {}", target.path))?;
             let unknown = || format!("{} has no known file system", place.path);
-            let why_unknown = || place.blind.clone().unwrap_or_else(unknown);
+            let why_unknown = || place.unresolved_reason.clone().unwrap_or_else(unknown);
             place.file_system.as_ref().ok_or_else(why_unknown)
         };
         let files = self.targets.iter().filter(|(_, t)| !matches!(t.role, Role::Device | Role::None));
@@ -315,7 +316,7 @@ impl<'a> Case<'a> {
     /// # Errors
     /// The part of the stack that could not be resolved, or why a target has no block device.
     pub fn need_resolved_stack(&self) -> Known<()> {
-        match self.places().find_map(|p| p.blind.clone()) {
+        match self.places().find_map(|p| p.unresolved_reason.clone()) {
             Some(why) => Err(why),
             None => self.gather(|place| place.lowest_layers().collect()).map(|_| ()),
         }
@@ -329,7 +330,9 @@ impl<'a> Case<'a> {
         let layers = self.gather(select)?;
         let places: Vec<&Place> = self.places().collect();
         let why_invalid = layers.iter().find_map(|l| {
-            places.iter().find_map(|p| blind(p, l).or_else(|| self.why_switched_off(whole_disk(p, l))))
+            places
+                .iter()
+                .find_map(|p| counters_off_reason(p, l).or_else(|| self.why_switched_off(whole_disk(p, l))))
         });
         why_invalid.map_or(Ok(layers), Err)
     }
@@ -364,7 +367,7 @@ impl<'a> Case<'a> {
             let place = place.ok_or_else(|| format!("the record has no devices of {}", target.path))?;
             let layers = select(place);
             if layers.is_empty() {
-                let why = place.blind.clone();
+                let why = place.unresolved_reason.clone();
                 return Err(why.unwrap_or_else(|| format!("no block device is known below {}", place.kind())));
             }
             add_each_once(&mut out, layers);
@@ -1050,8 +1053,8 @@ fn whole_disk<'a>(place: &'a Place, layer: &'a Layer) -> &'a Layer {
 
 /// Returns why a layer's counters are invalid; `None` if they are valid. The switch `iostats` of a disk also switches
 /// the counters of its partitions.
-pub(crate) fn blind(place: &Place, layer: &Layer) -> Option<String> {
-    layer.blind().or_else(|| whole_disk(place, layer).blind())
+pub(crate) fn counters_off_reason(place: &Place, layer: &Layer) -> Option<String> {
+    layer.counters_off_reason().or_else(|| whole_disk(place, layer).counters_off_reason())
 }
 
 /// Names a load: `70 % of capacity: 12,600/s` or `open loop at 12,600/s`.

@@ -129,7 +129,7 @@ fn find_relabelling(report: &Report) -> Option<&Checked> {
 fn main_results(report: &Report) -> Vec<&Measured> {
     let conclusion = studies::conclusion(&report.study);
     let quoted: Vec<&str> = conclusion.quoted(&report.results).iter().map(|r| r.name.as_str()).collect();
-    let is_main = |(at, result): &(usize, &Measured)| match conclusion.rests_on() {
+    let is_main = |(at, result): &(usize, &Measured)| match conclusion.headline_results() {
         Some(results) => results.contains(at),
         // The headline of a sweep may begin with the measure: `p99 of 4K random read`.
         None => report.headline.name.ends_with(&result.true_name) && quoted.contains(&result.name.as_str()),

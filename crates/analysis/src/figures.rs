@@ -47,7 +47,8 @@ pub(crate) const RATED_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 /// Lists disturbed attempts, and attempts that a repeat replaced.
 pub(crate) fn list_disturbed_runs(case: &Case) -> Vec<DisturbedRun> {
     let counting = case.runs.iter().filter(|r| r.run.disturbed.is_some()).map(|r| (true, r));
-    let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.replaced.iter().map(|r| (false, r))).collect();
+    let mut all: Vec<(bool, &CaseRun)> =
+        counting.chain(case.replaced_attempts.iter().map(|r| (false, r))).collect();
     all.sort_by_key(|(_, ran)| ran.run.start.at_ns);
     let disturbed_run = |(counts, ran): (bool, &CaseRun)| {
         let rates = run_rates(ran, &RATED_KINDS)?;

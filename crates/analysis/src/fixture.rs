@@ -193,7 +193,9 @@ impl Fixture {
             layers,
             direct: self.direct,
             ram: self.ram.map(str::to_owned),
-            blind: self.nothing_below.then(|| "fuse has no block device that could be seen".into()),
+            unresolved_reason: self
+                .nothing_below
+                .then(|| "fuse has no block device that could be seen".into()),
         }
     }
 

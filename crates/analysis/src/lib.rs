@@ -206,7 +206,7 @@ fn build_result(answered: &CaseAnswers) -> Measured {
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::find_limiter(answered),
         runs: figures::figures_of_runs(case, &case.runs),
-        uncounted_runs: figures::figures_of_runs(case, &case.earlier),
+        uncounted_runs: figures::figures_of_runs(case, &case.earlier_runs),
         disturbed: figures::list_disturbed_runs(case),
         ledger: case::ledger::ledger(case),
         series: figures::time_series::seconds_of_runs(case),

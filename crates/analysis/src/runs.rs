@@ -121,7 +121,7 @@ pub(crate) fn falls_short(ops: f64, iops: f64, seconds: f64, arrivals: Arrivals)
 }
 
 /// Returns the repeat number (`repeat`, from 0) and the rate of each complete run of a job, in order.
-pub(crate) fn runs_in(record: &Record, job: usize) -> Vec<(u32, f64)> {
+pub(crate) fn rates_by_repeat(record: &Record, job: usize) -> Vec<(u32, f64)> {
     let phases = record.header.plan.jobs.get(job).map_or(0, |j| j.phases.len());
     let mut ends: BTreeMap<u32, Vec<&RunEnd>> = BTreeMap::new();
     for run in (0..phases).flat_map(|phase| record.complete_runs(job, phase)) {
@@ -143,7 +143,7 @@ pub(crate) struct Rounds {
 /// last rounds count nevertheless, and the report mentions it.
 pub(crate) fn rounds_that_count(record: &Record, job: usize) -> Option<Rounds> {
     let Strategy::Steady { at_most } = record.header.plan.strategy else { return None };
-    let (repeats, rates): (Vec<u32>, Vec<f64>) = runs_in(record, job).into_iter().unzip();
+    let (repeats, rates): (Vec<u32>, Vec<f64>) = rates_by_repeat(record, job).into_iter().unzip();
     let first_run = repeats.get(repeats.len().saturating_sub(WINDOW)).copied().unwrap_or(0);
     Some(Rounds { first_run, unsteady_rounds: (!is_steady(&rates, at_most)).then_some(rates.len()) })
 }
@@ -315,8 +315,8 @@ fn a_summary_adds_up_phases_and_streams() {
     let two = [end.clone(), end];
     let summary = Summary::from_phases(record.runs[0].attempt(), two.iter());
     assert!((summary.iops - 10_000.0).abs() < 1e-6 && summary.latency.count() == 20_000);
-    assert_eq!(runs_in(&record, 0), [0, 1, 2, 3, 4].map(|repeat| (repeat, 10_000.0)));
-    assert_eq!(runs_in(&record, 7), []);
+    assert_eq!(rates_by_repeat(&record, 0), [0, 1, 2, 3, 4].map(|repeat| (repeat, 10_000.0)));
+    assert_eq!(rates_by_repeat(&record, 7), []);
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn only_the_last_rounds_count() {
     assert!(rounds_that_count(&record, 0).is_none(), "another strategy");
     record.header.plan.strategy = Strategy::Steady { at_most: 25 };
     let case = &crate::case::cases(&record)[0];
-    assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady_rounds), (5, 3, None));
+    assert_eq!((case.runs.len(), case.earlier_runs.len(), case.unsteady_rounds), (5, 3, None));
     let report = crate::judge(&record, &crate::Judging::default());
     let numbers = |runs: &[model::report::RunFigures]| runs.iter().map(|r| r.run).collect::<Vec<_>>();
     assert_eq!(numbers(&report.results[0].uncounted_runs), [0, 1, 2]);
@@ -333,7 +333,7 @@ fn only_the_last_rounds_count() {
     assert!(report.notes[0].contains("steady after 8 rounds"), "{:?}", report.notes);
     record.runs.truncate(3);
     let case = &crate::case::cases(&record)[0];
-    assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady_rounds), (3, 0, Some(3)));
+    assert_eq!((case.runs.len(), case.earlier_runs.len(), case.unsteady_rounds), (3, 0, Some(3)));
 }
 
 #[test]

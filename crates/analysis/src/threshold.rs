@@ -67,7 +67,7 @@ pub(crate) const TOLERANCE: f64 = 0.05;
 pub(crate) const TOLERANCE_OF_TAIL: f64 = 0.10;
 
 /// The largest change that the interval of NO DIFFERENCE SEEN may contain. If it contains a larger one, the answer is CANNOT TELL.
-pub(crate) const SAYS_NOTHING: f64 = 0.5;
+pub(crate) const CANNOT_TELL_ABOVE: f64 = 0.5;
 
 #[test]
 fn thresholds_have_the_digits_that_they_need() {

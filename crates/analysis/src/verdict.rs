@@ -480,7 +480,7 @@ fn a_disk_without_counters_is_never_valid() {
 #[test]
 fn an_unresolved_stack_is_never_valid() {
     let mut record = Fixture::honest_loop().record();
-    record.header.hosts[0].places[0].blind =
+    record.header.hosts[0].places[0].unresolved_reason =
         Some("/images/a, the backing file of loop0, cannot be found".into());
     let report = judge(&record, &Judging::default());
     assert_eq!(report.verdict, Verdict::Suspect);

@@ -7,35 +7,40 @@ use model::captured::OfFiles;
 use trace::SECTOR;
 use trace::row::Row;
 
-/// The byte ranges of the files at the beginning and at the end of the capture. In each list the ranges are ordered and do not touch.
+/// Selects requests by the byte ranges that the files had at the beginning and at the end of the capture. In each list the ranges are
+/// ordered and do not touch.
 #[derive(Debug)]
-pub struct Within {
+pub struct FileRequestSelector {
     /// Ranges that the files had at the beginning or at the end of the capture.
-    ever: Vec<(u64, u64)>,
+    at_either_time: Vec<(u64, u64)>,
     /// Ranges that the files had at both times.
-    always: Vec<(u64, u64)>,
+    at_both_times: Vec<(u64, u64)>,
     /// The counts so far.
-    pub seen: OfFiles,
+    pub counts: OfFiles,
 }
 
-impl Within {
+impl FileRequestSelector {
     /// Combines the ranges at the beginning and at the end of the capture.
-    pub fn new(begin: &[(u64, u64)], end: &[(u64, u64)], seen: OfFiles) -> Self {
-        Self { ever: merge_ranges([begin, end].concat()), always: intersection(begin, end), seen }
+    pub fn new(begin: &[(u64, u64)], end: &[(u64, u64)], counts: OfFiles) -> Self {
+        Self {
+            at_either_time: merge_ranges([begin, end].concat()),
+            at_both_times: intersection(begin, end),
+            counts,
+        }
     }
 
     /// Counts a request, and returns whether it belongs to the files.
-    pub fn keeps(&mut self, row: &Row) -> bool {
+    pub fn selects(&mut self, row: &Row) -> bool {
         if row.sectors == 0 {
-            self.seen.without_place += 1;
+            self.counts.without_place += 1;
             return false;
         }
         let (begin, end) = (row.sector.saturating_mul(SECTOR), row.end().saturating_mul(SECTOR));
-        match overlap(&self.ever, begin, end) {
-            Overlap::None => self.seen.elsewhere += 1,
-            Overlap::Part => self.seen.partly += 1,
+        match overlap(&self.at_either_time, begin, end) {
+            Overlap::None => self.counts.elsewhere += 1,
+            Overlap::Part => self.counts.partly += 1,
             Overlap::All => {
-                self.seen.moved += u64::from(overlap(&self.always, begin, end) != Overlap::All);
+                self.counts.moved += u64::from(overlap(&self.at_both_times, begin, end) != Overlap::All);
                 return true;
             }
         }
@@ -93,15 +98,18 @@ fn intersection(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
 #[test]
 fn requests_within_the_files_at_either_time_are_kept() {
     let in_bytes = |all: &[(u64, u64)]| all.iter().map(|(a, b)| (a * SECTOR, b * SECTOR)).collect::<Vec<_>>();
-    let mut within =
-        Within::new(&in_bytes(&[(10, 20), (40, 50)]), &in_bytes(&[(15, 30), (40, 50)]), OfFiles::default());
-    let mut keeps = |sector, sectors| within.keeps(&Row { sector, sectors, ..Row::default() });
-    assert!(keeps(15, 5) && keeps(40, 10), "in the files all the time");
-    assert!(keeps(10, 10) && keeps(20, 8) && keeps(10, 20), "in the files at one of the times");
-    assert!(!keeps(0, 10) && !keeps(30, 10) && !keeps(50, 1), "next to the files");
-    assert!(!keeps(5, 10) && !keeps(29, 2) && !keeps(0, 100), "across an edge");
-    assert!(!keeps(0, 0) && !keeps(15, 0), "without sectors");
-    assert!(!keeps(u64::MAX, u32::MAX));
-    let OfFiles { moved, elsewhere, partly, without_place, .. } = within.seen;
+    let mut selector = FileRequestSelector::new(
+        &in_bytes(&[(10, 20), (40, 50)]),
+        &in_bytes(&[(15, 30), (40, 50)]),
+        OfFiles::default(),
+    );
+    let mut selects = |sector, sectors| selector.selects(&Row { sector, sectors, ..Row::default() });
+    assert!(selects(15, 5) && selects(40, 10), "in the files all the time");
+    assert!(selects(10, 10) && selects(20, 8) && selects(10, 20), "in the files at one of the times");
+    assert!(!selects(0, 10) && !selects(30, 10) && !selects(50, 1), "next to the files");
+    assert!(!selects(5, 10) && !selects(29, 2) && !selects(0, 100), "across an edge");
+    assert!(!selects(0, 0) && !selects(15, 0), "without sectors");
+    assert!(!selects(u64::MAX, u32::MAX));
+    let OfFiles { moved, elsewhere, partly, without_place, .. } = selector.counts;
     assert_eq!((moved, elsewhere, partly, without_place), (3, 4, 3, 2));
 }

@@ -671,7 +671,7 @@ pub struct Export<W: Write> {
     to: W,
     file: String,
     last_us: u64,
-    asked: bool,
+    flushes_have_owners: bool,
     /// Number of requests that an iolog cannot express.
     pub left_out: u64,
 }
@@ -685,7 +685,7 @@ impl<W: Write> Export<W> {
     /// Why the log cannot be written.
     pub fn new(mut to: W, file: &str, flushes_have_owners: bool) -> io::Result<Self> {
         write!(to, "fio version 3 iolog\n0 {file} add\n0 {file} open\n")?;
-        Ok(Self { to, file: file.to_owned(), last_us: 0, asked: flushes_have_owners, left_out: 0 })
+        Ok(Self { to, file: file.to_owned(), last_us: 0, flushes_have_owners, left_out: 0 })
     }
 
     /// Adds a request.
@@ -698,7 +698,7 @@ impl<W: Write> Export<W> {
         // fio refuses a log in which times go backwards.
         self.last_us = self.last_us.max(row.issue_ns / US);
         let flushes = op == Op::Flush || (op == Op::Write && flags.has_preflush());
-        if flushes && (is_asked || !self.asked) {
+        if flushes && (is_asked || !self.flushes_have_owners) {
             writeln!(self.to, "{} {} datasync 0 0", self.last_us, self.file)?;
         }
         let action = match op {

@@ -7,7 +7,7 @@
 //! A level that is not written out exists once: a file without `phase` is one phase, and a phase without
 //! `stream` is one stream.
 
-use crate::trouble::{Mark, Trouble, nearest};
+use crate::trouble::{Diagnostic, Trouble, nearest};
 use crate::{Language, Tool};
 use model::job::{Every, Line};
 use model::spec::iometer::LINE_KEYS;
@@ -43,11 +43,11 @@ pub fn parse(name: &str, text: &str, also: impl Fn(&JobSpec) -> Vec<Problem>) ->
     if !errors.is_empty() {
         return Err(Trouble::new(name, text, errors.iter().map(|e| syntax(e, text)).collect()));
     }
-    read_tables(table.get_ref(), text, also).map_err(|marks| Trouble::new(name, text, marks))
+    read_tables(table.get_ref(), text, also).map_err(|diagnostics| Trouble::new(name, text, diagnostics))
 }
 
-/// Converts an error of the TOML parser to a mark, and adds what to type instead.
-fn syntax(error: &toml::de::Error, text: &str) -> Mark {
+/// Converts an error of the TOML parser to a diagnostic, and adds what to type instead.
+fn syntax(error: &toml::de::Error, text: &str) -> Diagnostic {
     let span = error.span().unwrap_or(0..text.len().min(1));
     let what = error.message().replace('\n', ", ");
     let advice = if what.contains("must be quoted") {
@@ -61,7 +61,7 @@ fn syntax(error: &toml::de::Error, text: &str) -> Mark {
     } else {
         "type KEY = VALUE, text in quotes"
     };
-    Mark::new(span, format!("{}; {advice}", what.replace("; ", ", ")))
+    Diagnostic::new(span, format!("{}; {advice}", what.replace("; ", ", ")))
 }
 
 /// Minimum similarity (Damerau-Levenshtein, 0 to 1) of a suggested key.
@@ -94,7 +94,7 @@ struct PhaseSettings {
 #[derive(Default)]
 struct Reader {
     job: JobSpec,
-    marks: Vec<Mark>,
+    diagnostics: Vec<Diagnostic>,
     /// Number of streams so far.
     stream_count: usize,
 }
@@ -104,48 +104,51 @@ fn read_tables(
     table: &DeTable<'_>,
     file: &str,
     also: impl Fn(&JobSpec) -> Vec<Problem>,
-) -> Result<JobSpec, Vec<Mark>> {
+) -> Result<JobSpec, Vec<Diagnostic>> {
     let start = 0..file.find('\n').unwrap_or(file.len());
     if table.is_empty() {
-        return Err(vec![Mark::new(start, "the file defines no workload; type at least rw = \"randread\"")]);
+        return Err(vec![Diagnostic::new(
+            start,
+            "the file defines no workload; type at least rw = \"randread\"",
+        )]);
     }
     let mut reader = Reader::default();
     let mut phase_settings = reader.read_phases(table, start);
-    if !reader.marks.is_empty() {
-        return Err(reader.marks);
+    if !reader.diagnostics.is_empty() {
+        return Err(reader.diagnostics);
     }
     let mut phases: Vec<&mut Settings> = phase_settings.iter_mut().map(|part| &mut part.settings).collect();
-    let mut marks = set_phase_lengths(&mut phases);
+    let mut diagnostics = set_phase_lengths(&mut phases);
     for PhaseSettings { settings, streams } in &phase_settings {
         let streams = streams.iter().map(|s| s.stream.clone()).collect();
         reader.job.phases.push(PhaseSpec { streams, ..settings.phase.clone() });
     }
     let problems = reader.job.check().into_iter().chain(also(&reader.job));
-    marks.extend(problems.map(|problem| point(&problem, &phase_settings)));
-    if marks.is_empty() { Ok(reader.job) } else { Err(marks) }
+    diagnostics.extend(problems.map(|problem| point(&problem, &phase_settings)));
+    if diagnostics.is_empty() { Ok(reader.job) } else { Err(diagnostics) }
 }
 
-/// A problem as a mark at its place in the text.
-fn point(problem: &Problem, phase_settings: &[PhaseSettings]) -> Mark {
+/// A problem as a diagnostic at its place in the text.
+fn point(problem: &Problem, phase_settings: &[PhaseSettings]) -> Diagnostic {
     let Some(settings) = phase_settings.get(problem.phase).and_then(|part| part.streams.get(problem.stream))
     else {
-        return Mark::new(0..0, problem.in_toml());
+        return Diagnostic::new(0..0, problem.in_toml());
     };
-    let mut mark = point_in(settings, problem);
-    let inherited = mark.span.start < settings.head.start;
+    let mut diagnostic = point_in(settings, problem);
+    let inherited = diagnostic.span.start < settings.head.start;
     if inherited {
-        mark.context.push((settings.head.clone(), "for this stream"));
+        diagnostic.context.push((settings.head.clone(), "for this stream"));
     }
-    mark
+    diagnostic
 }
 
-/// A problem as a mark. The place is the first of the problem's keys that this table or an outer
+/// A problem as a diagnostic. The place is the first of the problem's keys that this table or an outer
 /// one sets. If none does, the place is the table's heading.
-fn point_in(settings: &Settings, problem: &Problem) -> Mark {
+fn point_in(settings: &Settings, problem: &Problem) -> Diagnostic {
     let mut places = problem.keys.iter().filter_map(|key| settings.spans.get(key)).cloned();
-    let mut mark = Mark::new(places.next().unwrap_or(settings.head.clone()), problem.in_toml());
-    mark.context = places.map(|place| (place, "and this")).collect();
-    mark
+    let mut diagnostic = Diagnostic::new(places.next().unwrap_or(settings.head.clone()), problem.in_toml());
+    diagnostic.context = places.map(|place| (place, "and this")).collect();
+    diagnostic
 }
 
 impl Reader {
@@ -157,7 +160,7 @@ impl Reader {
             return vec![self.read_phase(top, inside)];
         };
         if let Some(streams) = inside.streams {
-            self.marks.push(Mark::new(
+            self.diagnostics.push(Diagnostic::new(
                 streams.span(),
                 "streams and phases are on the same level; type [[phase.stream]] below the [[phase]] of each stream",
             ));
@@ -189,7 +192,7 @@ impl Reader {
             if self.stream_count > MAX_JOB_STREAMS {
                 let message =
                     format!("there are too many streams; type {MAX_JOB_STREAMS} at most in one file");
-                self.marks.push(Mark::new(stream.span(), message));
+                self.diagnostics.push(Diagnostic::new(stream.span(), message));
                 break;
             }
             let mut inner = Settings { head: stream.span(), ..settings.clone() };
@@ -205,8 +208,8 @@ impl Reader {
         let is_of_stream = |key: &Key| matches!(key.set, Set::Stream(_) | Set::List(_)) && key.name != TARGET;
         let has_key = KEYS.iter().any(|key| is_of_stream(key) && settings.spans.contains_key(key.name));
         let is_defined = has_key || settings.spans.contains_key(TURN);
-        if !is_defined && self.marks.is_empty() {
-            self.marks.push(Mark::new(
+        if !is_defined && self.diagnostics.is_empty() {
+            self.diagnostics.push(Diagnostic::new(
                 settings.head.clone(),
                 "no stream is defined here; type at least rw = \"randread\"",
             ));
@@ -243,7 +246,7 @@ impl Reader {
             }
             None => return list,
         };
-        self.marks.push(Mark::new(span, message));
+        self.diagnostics.push(Diagnostic::new(span, message));
         Vec::new()
     }
 
@@ -292,13 +295,14 @@ impl Reader {
                         settings.spans.insert(key.name, value.span());
                         self.read_setting(key, value, settings);
                     } else {
-                        self.marks.push(Mark::new(name.span(), unknown(word, value.get_ref(), level)));
+                        self.diagnostics
+                            .push(Diagnostic::new(name.span(), unknown(word, value.get_ref(), level)));
                     }
                     continue;
                 }
             };
             if let Err(why) = outcome {
-                self.marks.push(Mark::new(value.span(), why));
+                self.diagnostics.push(Diagnostic::new(value.span(), why));
             }
         }
         if level != Level::Top && settings.stream.read_back.is_some() {
@@ -320,7 +324,7 @@ impl Reader {
                 let message = format!(
                     "a stream with `read-back` has the settings of the stream that it reads back, so `{word}` has no effect; remove `{word}`, or set it for the other stream"
                 );
-                self.marks.push(Mark::new(name.span(), message));
+                self.diagnostics.push(Diagnostic::new(name.span(), message));
             }
         }
     }
@@ -346,7 +350,7 @@ impl Reader {
             value => parse_text(name, "must be text or a number", value, apply),
         };
         if let Err(why) = outcome {
-            self.marks.push(Mark::new(span, why));
+            self.diagnostics.push(Diagnostic::new(span, why));
         }
     }
 
@@ -354,19 +358,19 @@ impl Reader {
         let name = key.name;
         let mut one = |value: &DeValue<'_>, span: Range<usize>| {
             let added = parse_text(name, "must be text", value, |text| key.parse_into(stream, text));
-            added.map_err(|why| Mark::new(span, why)).err()
+            added.map_err(|why| Diagnostic::new(span, why)).err()
         };
         match value {
             DeValue::Array(list) if list.is_empty() => {
                 let message = format!("`{name}` is empty; type at least one value, or leave the key out");
-                self.marks.push(Mark::new(span, message));
+                self.diagnostics.push(Diagnostic::new(span, message));
             }
             // Only the first wrong value is reported, and an overlong list is not read to its end.
             DeValue::Array(list) => {
                 let fault = list.iter().find_map(|value| one(value.get_ref(), value.span()));
-                self.marks.extend(fault);
+                self.diagnostics.extend(fault);
             }
-            value => self.marks.extend(one(value, span)),
+            value => self.diagnostics.extend(one(value, span)),
         }
     }
 
@@ -376,11 +380,11 @@ impl Reader {
         for one in self.tables(value, TURN, MAX_TURNS) {
             let Some(table) = one.get_ref().as_table() else { continue };
             let mut settings = Settings { head: one.span(), ..Settings::default() };
-            let before = self.marks.len();
+            let before = self.diagnostics.len();
             self.read_settings(table, Level::Turn, &mut settings);
             let turn = TurnSpec { operations: settings.length, what: settings.stream.clone() };
-            if self.marks.len() == before {
-                self.marks.extend(turn.check().iter().map(|problem| point_in(&settings, problem)));
+            if self.diagnostics.len() == before {
+                self.diagnostics.extend(turn.check().iter().map(|problem| point_in(&settings, problem)));
             }
             stream.turns.push(turn);
         }
@@ -395,8 +399,10 @@ impl Reader {
             _ => one.to_vec(),
         };
         if list.is_empty() {
-            self.marks
-                .push(Mark::new(value.span(), "there is no line; type at least one, or leave the key out"));
+            self.diagnostics.push(Diagnostic::new(
+                value.span(),
+                "there is no line; type at least one, or leave the key out",
+            ));
         }
         for value in list {
             let line = match value.get_ref() {
@@ -408,7 +414,7 @@ impl Reader {
                 )),
             };
             if let Err(why) = line.and_then(|line| keys::add_line(stream, line)) {
-                self.marks.push(Mark::new(value.span(), why));
+                self.diagnostics.push(Diagnostic::new(value.span(), why));
                 return;
             }
         }
@@ -416,22 +422,22 @@ impl Reader {
 
     fn line(&mut self, table: &DeTable<'_>) -> Result<Line, String> {
         let mut line = Line::with_iometer_defaults();
-        let before = self.marks.len();
+        let before = self.diagnostics.len();
         for (name, value) in table {
             let word = name.get_ref().as_ref();
             let Some(key) = LINE_KEYS.iter().find(|k| k.name == word) else {
                 let known: Vec<&str> = LINE_KEYS.iter().map(|k| k.name).collect();
                 let message = format!("a line has no {}; {}", show(word), offer(word, &known));
-                self.marks.push(Mark::new(name.span(), message));
+                self.diagnostics.push(Diagnostic::new(name.span(), message));
                 continue;
             };
             let set = |text: &str| (key.set)(&mut line, text);
             if let Err(why) = parse_text(word, "must be text or a number", value.get_ref(), set) {
-                self.marks.push(Mark::new(value.span(), why));
+                self.diagnostics.push(Diagnostic::new(value.span(), why));
             }
         }
         // Report missing values only if the present values are valid.
-        if self.marks.len() > before { Ok(line) } else { line.finished() }
+        if self.diagnostics.len() > before { Ok(line) } else { line.finished() }
     }
 }
 
@@ -544,7 +550,7 @@ struct Settings {
 
 /// Sets the length of each phase without `time` from the `at` of the next phase. Returns the
 /// contradictions.
-fn set_phase_lengths(phases: &mut [&mut Settings]) -> Vec<Mark> {
+fn set_phase_lengths(phases: &mut [&mut Settings]) -> Vec<Diagnostic> {
     if phases.iter().all(|p| p.at.is_none()) {
         return Vec::new();
     }
@@ -552,7 +558,7 @@ fn set_phase_lengths(phases: &mut [&mut Settings]) -> Vec<Mark> {
         // The default warm-up would delay all later phases.
         phase.phase.warmup.get_or_insert(0);
     }
-    let mut marks = Vec::new();
+    let mut diagnostics = Vec::new();
     // Start of the phase at `index` in ns; `None` if an earlier phase has no known length.
     let mut begin = Some(0_u64);
     for index in 0..phases.len() {
@@ -562,14 +568,17 @@ fn set_phase_lengths(phases: &mut [&mut Settings]) -> Vec<Mark> {
             && at != 0
         {
             let span = phase.spans.get(AT).cloned().unwrap_or(phase.head.clone());
-            marks.push(Mark::new(span, "the first phase begins with the job; type at = 0, or remove `at`"));
+            diagnostics.push(Diagnostic::new(
+                span,
+                "the first phase begins with the job; type at = 0, or remove `at`",
+            ));
         }
         let around = phase.phase.warmup.unwrap_or(0).saturating_add(phase.phase.cooldown.unwrap_or(0));
         let start = begin;
         begin = phase.phase.time.and_then(|time| start?.checked_add(time)?.checked_add(around));
         let Some((at, span)) = next else { continue };
         match (start, begin) {
-            (_, Some(end)) if end > at => marks.push(mark_with_phase_before(
+            (_, Some(end)) if end > at => diagnostics.push(diagnostic_with_phase_before(
                 span,
                 phase,
                 format!(
@@ -578,7 +587,7 @@ fn set_phase_lengths(phases: &mut [&mut Settings]) -> Vec<Mark> {
                     typed(end)
                 ),
             )),
-            (_, Some(end)) if end < at => marks.push(mark_with_phase_before(
+            (_, Some(end)) if end < at => diagnostics.push(diagnostic_with_phase_before(
                 span,
                 phase,
                 format!(
@@ -591,7 +600,7 @@ fn set_phase_lengths(phases: &mut [&mut Settings]) -> Vec<Mark> {
             (_, Some(_)) => {}
             (Some(start), None) => match at.checked_sub(start).and_then(|whole| whole.checked_sub(around)) {
                 Some(time) if (MIN_TIME_NS..=MAX_TIME_NS).contains(&time) => phase.phase.time = Some(time),
-                _ => marks.push(mark_with_phase_before(
+                _ => diagnostics.push(diagnostic_with_phase_before(
                     span,
                     phase,
                     format!(
@@ -600,7 +609,7 @@ fn set_phase_lengths(phases: &mut [&mut Settings]) -> Vec<Mark> {
                     ),
                 )),
             },
-            (None, None) => marks.push(mark_with_phase_before(
+            (None, None) => diagnostics.push(diagnostic_with_phase_before(
                 span,
                 phase,
                 "the start of the phase before is unknown; type `time` or `at` for every earlier phase".into(),
@@ -608,12 +617,16 @@ fn set_phase_lengths(phases: &mut [&mut Settings]) -> Vec<Mark> {
         }
         begin = Some(at);
     }
-    marks
+    diagnostics
 }
 
-fn mark_with_phase_before(span: std::ops::Range<usize>, before: &Settings, message: String) -> Mark {
+fn diagnostic_with_phase_before(
+    span: std::ops::Range<usize>,
+    before: &Settings,
+    message: String,
+) -> Diagnostic {
     let place = before.spans.get("time").or_else(|| before.spans.get(AT)).unwrap_or(&before.head);
-    Mark { span, message, context: vec![(place.clone(), "the phase before")] }
+    Diagnostic { span, message, context: vec![(place.clone(), "the phase before")] }
 }
 
 /// A time as the user would type it, such as `10s`.

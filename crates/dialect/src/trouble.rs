@@ -16,12 +16,12 @@ pub(crate) const MAX_SHOWN: usize = 20;
 pub struct Trouble {
     name: String,
     text: String,
-    marks: Vec<Mark>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 /// An error message, and the place in the text that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct Diagnostic {
     /// Byte range in the text.
     pub(crate) span: Range<usize>,
     /// What is wrong, then `; ` and what to type instead.
@@ -30,7 +30,7 @@ pub(crate) struct Mark {
     pub(crate) context: Vec<(Range<usize>, &'static str)>,
 }
 
-impl Mark {
+impl Diagnostic {
     pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
         Self { span, message: message.into(), context: Vec::new() }
     }
@@ -38,17 +38,22 @@ impl Mark {
 
 impl Trouble {
     /// Orders the messages by place and removes duplicates.
-    pub(crate) fn new(name: &str, text: &str, mut marks: Vec<Mark>) -> Self {
-        marks.sort_by_key(|mark| mark.span.start);
-        let mut kept: Vec<Mark> = Vec::new();
-        for mark in marks {
+    pub(crate) fn new(name: &str, text: &str, mut diagnostics: Vec<Diagnostic>) -> Self {
+        diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
+        let mut kept: Vec<Diagnostic> = Vec::new();
+        for diagnostic in diagnostics {
             // A setting at the top level can be wrong for many streams, but is reported once.
-            if !kept.iter().rev().take(MAX_SHOWN).any(|k| k.span == mark.span && k.message == mark.message) {
-                kept.push(mark);
+            if !kept
+                .iter()
+                .rev()
+                .take(MAX_SHOWN)
+                .any(|k| k.span == diagnostic.span && k.message == diagnostic.message)
+            {
+                kept.push(diagnostic);
             }
         }
         let name = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-        Self { name, text: text.into(), marks: kept }
+        Self { name, text: text.into(), diagnostics: kept }
     }
 
     /// The error about a file of more than [`MAX_FILE_BYTES`]; `None` for a smaller file. `kind` names the file in the message, such as
@@ -60,7 +65,7 @@ impl Trouble {
         // Only the beginning of the file is shown.
         let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
         let message = format!("the file has {} bytes; {kind} has {MAX_FILE_BYTES} at most", text.len());
-        Some(Self::new(name, &start, vec![Mark::new(0..start.len(), message)]))
+        Some(Self::new(name, &start, vec![Diagnostic::new(0..start.len(), message)]))
     }
 
     /// The messages with colours for a terminal.
@@ -69,24 +74,28 @@ impl Trouble {
     }
 
     fn render(&self, renderer: &Renderer) -> String {
-        let mut parts: Vec<String> =
-            self.marks.iter().take(MAX_SHOWN).map(|mark| self.part(mark, renderer)).collect();
-        if self.marks.len() > MAX_SHOWN {
-            parts.push(format!("and {} more in {}", self.marks.len() - MAX_SHOWN, self.name));
+        let mut parts: Vec<String> = self
+            .diagnostics
+            .iter()
+            .take(MAX_SHOWN)
+            .map(|diagnostic| self.render_diagnostic(diagnostic, renderer))
+            .collect();
+        if self.diagnostics.len() > MAX_SHOWN {
+            parts.push(format!("and {} more in {}", self.diagnostics.len() - MAX_SHOWN, self.name));
         }
         parts.join("\n\n")
     }
 
-    fn part(&self, mark: &Mark, renderer: &Renderer) -> String {
+    fn render_diagnostic(&self, diagnostic: &Diagnostic, renderer: &Renderer) -> String {
         // For a command line, the first line of the message includes the advice, as in other commands.
         let is_file = self.name != COMMAND_LINE;
-        let parts = mark.message.split_once("; ").filter(|_| is_file);
-        let (title, advice) = parts.unwrap_or((&mark.message, ""));
-        let context = mark
+        let parts = diagnostic.message.split_once("; ").filter(|_| is_file);
+        let (title, advice) = parts.unwrap_or((&diagnostic.message, ""));
+        let context = diagnostic
             .context
             .iter()
             .map(|(span, part)| AnnotationKind::Context.span(self.within(span)).label(*part));
-        let culprit = AnnotationKind::Primary.span(self.within(&mark.span));
+        let culprit = AnnotationKind::Primary.span(self.within(&diagnostic.span));
         let culprit = if advice.is_empty() { culprit } else { culprit.label(advice) };
         let snippet = Snippet::source(&self.text).path(&self.name).annotation(culprit).annotations(context);
         renderer.render(&[Group::with_title(Level::ERROR.no_name().primary_title(title)).element(snippet)])
@@ -172,8 +181,8 @@ pub(crate) fn nearest<'n>(
 #[test]
 fn the_first_line_about_a_command_line_has_the_advice() {
     let first_line = |name: &str| {
-        let mark = Mark::new(0..2, "-x is unknown; type -y");
-        let trouble = Trouble::new(name, "-x", vec![mark]).to_string();
+        let diagnostic = Diagnostic::new(0..2, "-x is unknown; type -y");
+        let trouble = Trouble::new(name, "-x", vec![diagnostic]).to_string();
         trouble.lines().next().unwrap_or_default().to_owned()
     };
     assert_eq!(first_line(COMMAND_LINE), "-x is unknown; type -y");

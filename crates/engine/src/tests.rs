@@ -231,7 +231,12 @@ fn a_cool_down_runs_and_does_not_count() {
 #[test]
 fn totals_have_the_operations_of_discarded_windows() {
     let mut spec = spec("sim", 32, 1_000_000_000);
-    let target = LatencyTarget { ns: 2 * LATENCY_NS, percent: 100.0, window_ns: 100_000_000, goes_on: false };
+    let target = LatencyTarget {
+        ns: 2 * LATENCY_NS,
+        percent: 100.0,
+        window_ns: 100_000_000,
+        searches_whole_run: false,
+    };
     (spec.latency_target, spec.interval_ns) = (Some(target), target.window_ns);
     let ran = ran(spec);
     assert_eq!((ran.outcome.found_depth.map(|found| found.depth), ran.latency.count()), (Some(32), 32_000));

@@ -199,9 +199,9 @@ pub struct Writing<'a> {
     /// Set by another thread to end the writing early.
     pub stop: &'a AtomicBool,
     /// Called with the number of completed writes.
-    pub progress: &'a mut dyn FnMut(u64),
+    pub on_completion: &'a mut dyn FnMut(u64),
     /// Called after each successful sync, before any further write. An error ends the writing.
-    pub on_progress: &'a mut dyn FnMut(WriterProgress) -> Result<(), String>,
+    pub on_sync: &'a mut dyn FnMut(WriterProgress) -> Result<(), String>,
 }
 
 /// Writes a verification to an open file. Every block is written once per pass, and nothing is in flight between two passes, so that no two
@@ -288,7 +288,7 @@ impl Work for Writer<'_> {
         if u32::try_from(result) != Ok(op.length) {
             self.fail(Kind::Write, op.offset, result);
         }
-        (self.writing.progress)(self.completed);
+        (self.writing.on_completion)(self.completed);
     }
 
     fn synced(&mut self, result: i32) {
@@ -306,7 +306,7 @@ impl Work for Writer<'_> {
             self.ending = Some(if over { Ending::Complete } else { Ending::Time });
         }
         let begun = if self.ending.is_some() { self.synced } else { verification.next_sync(self.synced) };
-        if let Err(why) = (self.writing.on_progress)(WriterProgress { synced: self.synced, begun }) {
+        if let Err(why) = (self.writing.on_sync)(WriterProgress { synced: self.synced, begun }) {
             self.lost = Some(why);
             self.ending = Some(Ending::Failed);
         }
@@ -327,14 +327,14 @@ pub fn read_back(
     verification: &Verification,
     writer_progress: WriterProgress,
     stop: &AtomicBool,
-    progress: &mut dyn FnMut(u64),
+    on_completion: &mut dyn FnMut(u64),
 ) -> Result<ReadBack, String> {
     let mut work = Reader {
         verification,
         writer_progress,
         end: end_of(&file),
         stop,
-        progress,
+        on_completion,
         turn: 0,
         awaited: HashMap::new(),
         seen: ReadBack::default(),
@@ -376,7 +376,7 @@ struct Reader<'a> {
     /// Size of the target in bytes; `u64::MAX` for a target without an end.
     end: u64,
     stop: &'a AtomicBool,
-    progress: &'a mut dyn FnMut(u64),
+    on_completion: &'a mut dyn FnMut(u64),
     turn: u64,
     /// The expected content of the blocks whose reads are in flight, by offset.
     awaited: HashMap<u64, Expected>,
@@ -440,7 +440,7 @@ impl Work for Reader<'_> {
                 self.seen.failures.add(Kind::Read, op.offset, result);
             }
         }
-        (self.progress)(self.turn);
+        (self.on_completion)(self.turn);
     }
 
     fn synced(&mut self, _: i32) {}

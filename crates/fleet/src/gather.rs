@@ -97,8 +97,8 @@ impl Hosts {
         let record = seen.session.record()?;
         self.notice(seen, &record);
         let file = seen.session.is_kept().then(|| name::text(seen.session.path()));
-        let left = self.state().agreed;
-        let rest: Vec<_> = record.all_attempts().into_iter().skip(left).cloned().collect();
+        let agreed_runs = self.state().agreed_runs;
+        let rest: Vec<_> = record.all_attempts().into_iter().skip(agreed_runs).cloned().collect();
         let rest = self.local_run_parts(&rest, &[], Vec::new());
         let own = HostReports::on(self.rank as u32, &self.names[self.rank], &record, file, rest);
         if self.rank > 0 {

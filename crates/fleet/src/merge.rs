@@ -268,7 +268,7 @@ fn add_worker(all: &mut Vec<WorkerEnd>, other: WorkerEnd) {
     sum.wall_ns = sum.wall_ns.max(other.wall_ns);
     sum.user_ns = sum.user_ns.saturating_add(other.user_ns);
     sum.system_ns = sum.system_ns.saturating_add(other.system_ns);
-    sum.turns = sum.turns.saturating_add(other.turns);
+    sum.loop_iterations = sum.loop_iterations.saturating_add(other.loop_iterations);
     sum.ops = sum.ops.saturating_add(other.ops);
     add_pair(&mut sum.switches, other.switches);
     let pair = |(mut mine, its): ([u64; 2], [u64; 2])| {

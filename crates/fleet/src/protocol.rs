@@ -71,7 +71,7 @@ pub(super) struct MeasurementState {
     /// Whether the cells of a sweep are measured.
     pub(super) is_sweep: bool,
     /// Number of runs in this host's session that all hosts agreed on.
-    pub(super) agreed: usize,
+    pub(super) agreed_runs: usize,
     pub(super) machines: Vec<Machine>,
     /// Rank 0 only: the number of each rank's kernel. Ranks on the same kernel have the same number.
     pub(super) kernels: Vec<Option<u32>>,
@@ -140,7 +140,7 @@ impl Hosts {
             before: Vec::new(),
             steps: None,
             is_sweep: false,
-            agreed: 0,
+            agreed_runs: 0,
             machines: Vec::new(),
             kernels: Vec::new(),
             merged_session: MergedSession::default(),
@@ -192,7 +192,7 @@ impl Hosts {
             return match self.receive(0)? {
                 Message::Settled(plan) => {
                     self.state().remember_plan(&plan);
-                    settle::places(&plan, &mut machine);
+                    settle::add_places(&plan, &mut machine);
                     Ok(Planned { plan: *plan, machine })
                 }
                 other => Err(self.unexpected_message(0, &other)),
@@ -212,7 +212,7 @@ impl Hosts {
         let mut state = self.state();
         state.merged_session.differences.extend(settled.differences);
         settled.plans.first().into_iter().for_each(|plan| state.remember_plan(plan));
-        all.iter_mut().zip(&settled.plans).for_each(|(own, plan)| settle::places(plan, &mut own.machine));
+        all.iter_mut().zip(&settled.plans).for_each(|(own, plan)| settle::add_places(plan, &mut own.machine));
         state.machines = all.iter().map(|p| p.machine.clone()).collect();
         let machine = all.swap_remove(0).machine;
         let plan = settled.plans.into_iter().next();
@@ -721,7 +721,7 @@ impl Hosts {
             agreed
         };
         self.shared.is_measuring.store(false, Ordering::Relaxed);
-        self.state().agreed += runs.len();
+        self.state().agreed_runs += runs.len();
         let Agreed { iops, latency, service, disturbed, ended_ns, end } = agreed;
         let (latency, service) = (Arc::new(latency), Arc::new(service));
         Ok((Summary { iops, latency, service, disturbed, ended_ns, ..own.clone() }, end))
@@ -805,7 +805,7 @@ impl Hosts {
     /// If the session cannot be written.
     pub fn keep_refused(&self, start: &RunStart, end: &RunEnd) -> Result<(), Failure> {
         let state = &mut *self.state();
-        state.agreed += 1;
+        state.agreed_runs += 1;
         if self.rank > 0 {
             return Ok(());
         }

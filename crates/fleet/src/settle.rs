@@ -433,7 +433,7 @@ fn streams(plan: &mut Plan) -> impl Iterator<Item = &mut Stream> {
 }
 
 /// Adds the devices and locations of files that other hosts make, copied from this host's target with the same path.
-pub(super) fn places(plan: &Plan, machine: &mut Machine) {
+pub(super) fn add_places(plan: &Plan, machine: &mut Machine) {
     for target in plan.targets.iter().skip(machine.places.len()).filter(|t| t.role != Role::None) {
         let same = plan.targets.iter().position(|t| t.path == target.path);
         machine.places.extend(same.and_then(|at| machine.places.get(at)).cloned());

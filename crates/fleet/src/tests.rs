@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-fn met(size: usize, each: impl Fn(Hosts) + Send + Sync) {
-    met_by(ThreadNetwork::connect(size), each);
+fn run_hosts(size: usize, each: impl Fn(Hosts) + Send + Sync) {
+    run_hosts_on(ThreadNetwork::connect(size), each);
 }
 
-fn met_by(nets: Vec<ThreadNetwork>, each: impl Fn(Hosts) + Send + Sync) {
+fn run_hosts_on(nets: Vec<ThreadNetwork>, each: impl Fn(Hosts) + Send + Sync) {
     let each = &each;
     std::thread::scope(|scope| {
         for net in nets {
@@ -38,7 +38,7 @@ fn met_by(nets: Vec<ThreadNetwork>, each: impl Fn(Hosts) + Send + Sync) {
 #[test]
 fn all_hosts_begin_at_the_same_time_and_leave_together() {
     let begun = Mutex::new(Vec::new());
-    met(3, |hosts| {
+    run_hosts(3, |hosts| {
         assert_eq!(hosts.names, ["h0", "h1", "h2"]);
         let Ok(Ok(at)) = hosts.common_start(&first_run(), None) else { panic!("no start") };
         assert!(at > Instant::now(), "messages arrive before the start time");
@@ -54,7 +54,7 @@ fn all_hosts_begin_at_the_same_time_and_leave_together() {
 
 #[test]
 fn a_host_that_cannot_measure_ends_the_measurement_and_is_named() {
-    met(3, |hosts| {
+    run_hosts(3, |hosts| {
         if hosts.rank == 1 {
             let failure = hosts.end_all(Failure::Refused("no space is left".into()));
             assert!(matches!(failure, Failure::Elsewhere(3)), "rank 0 tells it");
@@ -80,7 +80,7 @@ fn rank_0_names_a_silent_host_and_stops_the_others() {
     for net in &mut nets {
         net.blocks_on_ended = true;
     }
-    met_by(nets, |hosts| {
+    run_hosts_on(nets, |hosts| {
         let stop = Arc::default();
         hosts.shared.register_stop(&stop);
         if hosts.rank == 1 {
@@ -107,7 +107,7 @@ fn rank_0_names_a_silent_host_and_stops_the_others() {
 
 #[test]
 fn no_host_begins_a_phase_that_one_cannot_begin() {
-    met(3, |hosts| {
+    run_hosts(3, |hosts| {
         let refused = (hosts.rank == 2).then(|| "queue depth 4096 is refused".to_owned());
         match hosts.common_start(&first_run(), refused) {
             Ok(Err(why)) => assert_eq!(why, "h2: queue depth 4096 is refused"),
@@ -127,7 +127,7 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
     for lost in [None, Some(TWO_LEVELS - 1)] {
         let read = Mutex::new(None);
         let is_gone = AtomicBool::new(lost.is_none());
-        met(TWO_LEVELS, |hosts| {
+        run_hosts(TWO_LEVELS, |hosts| {
             if Some(hosts.rank) == lost {
                 // Drop the requests and wait until the transport thread has ended: until then it answers pings.
                 let transport = hosts.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -171,7 +171,7 @@ fn summary(rank: usize) -> Summary {
 #[test]
 fn all_hosts_agree_on_the_sum_of_a_run_and_on_disturbances_of_any_host() {
     let agreed = Mutex::new(Vec::new());
-    met(TWO_LEVELS, |hosts| {
+    run_hosts(TWO_LEVELS, |hosts| {
         let (run, intervals) = simulated_run(hosts.rank as u64);
         let own = summary(hosts.rank);
         let (summary, _) = hosts
@@ -189,7 +189,7 @@ fn all_hosts_agree_on_the_sum_of_a_run_and_on_disturbances_of_any_host() {
 
 #[test]
 fn hosts_without_heartbeats_between_them_are_not_lost_between_runs() {
-    met(TWO_LEVELS, |hosts| {
+    run_hosts(TWO_LEVELS, |hosts| {
         for round in 0..2 {
             let (run, intervals) = simulated_run(hosts.rank as u64);
             let agreed = hosts.merge_run(&[run], &[intervals], &summary(hosts.rank), |_| {});
@@ -223,7 +223,7 @@ fn header(plan: model::plan::Plan, machine: model::machine::Machine) -> Header {
 /// The fleet in rank 0's result if these hosts fall silent before they report.
 fn gathered(silent: &[usize]) -> model::fleet::Fleet {
     let all = Mutex::new(None);
-    met(TWO_LEVELS, |hosts| {
+    run_hosts(TWO_LEVELS, |hosts| {
         let session = session(&format!("gathered-{}", hosts.rank));
         let own = session.record().unwrap_or_else(|why| panic!("{why:?}"));
         hosts.begin(&own.header, "gathered", false).unwrap_or_else(|why| panic!("{why:?}"));
@@ -268,7 +268,7 @@ fn lost_host(earlier: Duration, pause: Option<[u64; 2]>) -> model::fleet::Fleet 
     let mut nets = ThreadNetwork::connect(3);
     nets[2].pause = pause.map(|pause| pause.map(|at| began + ms(at)));
     let all = Mutex::new(None);
-    met_by(nets, |hosts| {
+    run_hosts_on(nets, |hosts| {
         let session = session(&format!("lost-{}-{}", earlier.as_millis(), hosts.rank));
         let own = session.record().unwrap_or_else(|why| panic!("{why:?}"));
         hosts.begin(&own.header, "lost", false).unwrap_or_else(|why| panic!("{why:?}"));
@@ -308,7 +308,7 @@ fn a_host_that_sends_its_last_message_is_not_lost() {
 #[test]
 fn hosts_wait_until_all_have_made_their_files() {
     let made = std::sync::atomic::AtomicUsize::new(0);
-    met(3, |hosts| {
+    run_hosts(3, |hosts| {
         for round in 1..=2 {
             std::thread::sleep(Duration::from_millis(20 * (hosts.rank as u64 + round) % 50));
             made.fetch_add(1, Ordering::SeqCst);
@@ -321,7 +321,7 @@ fn hosts_wait_until_all_have_made_their_files() {
 
 #[test]
 fn all_hosts_learn_the_first_reason_and_its_host() {
-    met(4, |hosts| {
+    run_hosts(4, |hosts| {
         let own = (hosts.rank >= 2).then(|| format!("a file of rank {} is sparse", hosts.rank));
         let reason = hosts.first_reason(own).unwrap_or_else(|why| panic!("{why:?}"));
         assert_eq!(reason.as_deref(), Some("h2: a file of rank 2 is sparse"));

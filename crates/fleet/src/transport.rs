@@ -177,10 +177,10 @@ impl Shared {
     }
 
     /// Returns the rank that has been silent for longest, and for how long. If an MPI send does not return, returns the receiver instead.
-    /// Considers only ranks for which `counts` is true.
-    pub(super) fn most_silent(&self, counts: impl Fn(usize) -> bool) -> Option<(usize, Duration)> {
-        let in_send = self.stalled_send().filter(|(rank, _)| counts(*rank));
-        let silences = self.silences().into_iter().filter(|(rank, _)| counts(*rank));
+    /// Considers only ranks for which `is_considered` is true.
+    pub(super) fn most_silent(&self, is_considered: impl Fn(usize) -> bool) -> Option<(usize, Duration)> {
+        let in_send = self.stalled_send().filter(|(rank, _)| is_considered(*rank));
+        let silences = self.silences().into_iter().filter(|(rank, _)| is_considered(*rank));
         in_send.or_else(|| silences.max_by_key(|(_, silent)| *silent))
     }
 
@@ -191,12 +191,12 @@ impl Shared {
         &self,
         rank: usize,
         silent: Duration,
-        counts: impl Fn(usize) -> bool,
+        is_considered: impl Fn(usize) -> bool,
     ) -> Vec<(usize, Duration)> {
         if self.stalled_send().is_some() {
             return Vec::new();
         }
-        let others = self.silences().into_iter().filter(|(other, _)| *other != rank && counts(*other));
+        let others = self.silences().into_iter().filter(|(other, _)| *other != rank && is_considered(*other));
         others.filter(|(_, theirs)| *theirs + 2 * HEARTBEAT_INTERVAL >= silent).collect()
     }
 }
@@ -594,8 +594,8 @@ fn hosts_silent_since_nearly_the_same_time_are_all_listed() {
     *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) =
         vec![0, before(1100), before(1200), before(100)];
     let (rank, silent) = shared.most_silent(|_| true).unwrap_or_default();
-    let others = |rank, silent, counts: fn(usize) -> bool| -> Vec<usize> {
-        shared.silent_about_as_long(rank, silent, counts).into_iter().map(|(other, _)| other).collect()
+    let others = |rank, silent, is_considered: fn(usize) -> bool| -> Vec<usize> {
+        shared.silent_about_as_long(rank, silent, is_considered).into_iter().map(|(other, _)| other).collect()
     };
     assert_eq!((rank, others(rank, silent, |_| true)), (2, vec![1]));
     // Only rank 1 has been silent since long before the others.

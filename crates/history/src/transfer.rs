@@ -276,19 +276,19 @@ pub struct DeleteRequest {
     /// Names of the sessions.
     pub sessions: Vec<String>,
     /// Whether to accept names other than complete ids: a tag, `last`, or a part of an id.
-    pub sure: bool,
+    pub accepts_any_name: bool,
 }
 
 /// Removes sessions and their annotations. If one of the words is wrong, removes nothing.
 ///
 /// # Errors
-/// [`Failure::Usage`] if a word names no session, or if it is not an id and `sure` is not set. [`Failure::Refused`] if a
-/// session is being measured, or cannot be removed.
+/// [`Failure::Usage`] if a word names no session, or if it is not an id and `accepts_any_name` is not set.
+/// [`Failure::Refused`] if a session is being measured, or cannot be removed.
 pub fn delete(request: &DeleteRequest) -> Result<ExitCode, Failure> {
     let files = Files::scan();
     let mut meant: Vec<&SessionFile> = Vec::new();
     for word in &request.sessions {
-        let found = resolve(&files, word, request.sure)?;
+        let found = resolve(&files, word, request.accepts_any_name)?;
         if !meant.contains(&found) {
             meant.push(found);
         }
@@ -298,14 +298,14 @@ pub fn delete(request: &DeleteRequest) -> Result<ExitCode, Failure> {
     removed.map(|()| ExitCode::SUCCESS)
 }
 
-fn resolve<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFile, Failure> {
+fn resolve<'a>(files: &'a Files, word: &str, accepts_any_name: bool) -> Result<&'a SessionFile, Failure> {
     if word.contains('/') {
         return Err(Failure::Usage(format!(
             "{word}: delete needs the id of a session in the history, as `fathom list` shows it; remove other files with rm"
         )));
     }
     let id = resolve_id(files, word)?;
-    if id != word && !sure {
+    if id != word && !accepts_any_name {
         return Err(Failure::Usage(format!(
             "{word} means {id}; to remove it type `fathom delete {id}`, or add --yes"
         )));

@@ -42,7 +42,7 @@ pub(super) enum DisplayKind {
 
 /// The properties of the environment that decide the display.
 #[derive(Clone, Copy, Debug)]
-struct Output {
+struct DisplayEnvironment {
     kind: StandardError,
     /// Whether fathom is in the foreground of its terminal and receives the typed keys.
     is_ours: bool,
@@ -63,7 +63,7 @@ enum StandardError {
     Terminal,
 }
 
-impl Output {
+impl DisplayEnvironment {
     fn detect() -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         Self {
@@ -129,7 +129,7 @@ impl Output {
 
 /// Chooses the display for a measurement of this cost.
 pub(super) fn choose(mode: ProgressMode, cost: &ExpectedCost) -> Result<DisplayKind, Failure> {
-    Output::detect().choose(mode, cost, Theme::from_environment()).map_err(|why| {
+    DisplayEnvironment::detect().choose(mode, cost, Theme::from_environment()).map_err(|why| {
         Failure::Usage(format!("--live: {why}; without --live progress is printed in plain lines"))
     })
 }
@@ -137,17 +137,17 @@ pub(super) fn choose(mode: ProgressMode, cost: &ExpectedCost) -> Result<DisplayK
 /// Returns the theme for the view of `fathom watch`; `None` if standard output is not a terminal,
 /// or standard error does not suit a view by default.
 pub(super) fn watch_theme() -> Option<Theme> {
-    let place = Output::detect();
-    (std::io::stdout().is_terminal() && place.suits_view()).then(Theme::from_environment)
+    let environment = DisplayEnvironment::detect();
+    (std::io::stdout().is_terminal() && environment.suits_view()).then(Theme::from_environment)
 }
 
 /// Returns the display without a view: nothing if `quiet`, otherwise a progress line or one line per step.
 pub(super) fn plain(quiet: bool) -> DisplayKind {
-    if quiet { DisplayKind::Quiet } else { Output::detect().plain() }
+    if quiet { DisplayKind::Quiet } else { DisplayEnvironment::detect().plain() }
 }
 
 #[cfg(test)]
-const TERMINAL: Output = Output {
+const TERMINAL: DisplayEnvironment = DisplayEnvironment {
     kind: StandardError::Terminal,
     is_ours: true,
     stdout_is_pipe: false,
@@ -160,20 +160,21 @@ const THEME: Theme = Theme { unicode: true, colours: true };
 #[test]
 fn view_appears_by_default_on_a_suitable_terminal() {
     let minute = ExpectedCost { time_ns: 60_000_000_000, ..ExpectedCost::default() };
-    let choose = |place: Output| place.choose(ProgressMode::Auto, &minute, THEME);
+    let choose = |environment: DisplayEnvironment| environment.choose(ProgressMode::Auto, &minute, THEME);
     assert_eq!(choose(TERMINAL), Ok(DisplayKind::View(THEME)));
-    assert_eq!(choose(Output { is_ci: true, ..TERMINAL }), Ok(DisplayKind::Lines));
+    assert_eq!(choose(DisplayEnvironment { is_ci: true, ..TERMINAL }), Ok(DisplayKind::Lines));
     for other in [
-        Output { size: (39, 24), ..TERMINAL },
-        Output { size: (80, 9), ..TERMINAL },
-        Output { is_ours: false, ..TERMINAL },
-        Output { stdout_is_pipe: true, ..TERMINAL },
+        DisplayEnvironment { size: (39, 24), ..TERMINAL },
+        DisplayEnvironment { size: (80, 9), ..TERMINAL },
+        DisplayEnvironment { is_ours: false, ..TERMINAL },
+        DisplayEnvironment { stdout_is_pipe: true, ..TERMINAL },
     ] {
         assert_eq!(choose(other), Ok(DisplayKind::ProgressLine), "{other:?}");
     }
-    for other in
-        [Output { kind: StandardError::Stream, ..TERMINAL }, Output { kind: StandardError::Dumb, ..TERMINAL }]
-    {
+    for other in [
+        DisplayEnvironment { kind: StandardError::Stream, ..TERMINAL },
+        DisplayEnvironment { kind: StandardError::Dumb, ..TERMINAL },
+    ] {
         assert_eq!(choose(other), Ok(DisplayKind::Lines), "{other:?}");
     }
     let short = ExpectedCost { time_ns: 3_000_000_000, ..ExpectedCost::default() };
@@ -183,14 +184,18 @@ fn view_appears_by_default_on_a_suitable_terminal() {
 #[test]
 fn progress_options_are_obeyed_or_refused() {
     let short = ExpectedCost::default();
-    let choose = |place: Output, mode| place.choose(mode, &short, THEME);
+    let choose = |environment: DisplayEnvironment, mode| environment.choose(mode, &short, THEME);
     assert_eq!(choose(TERMINAL, ProgressMode::View), Ok(DisplayKind::View(THEME)));
     assert_eq!(
-        choose(Output { is_ci: true, size: (20, 5), ..TERMINAL }, ProgressMode::View),
+        choose(DisplayEnvironment { is_ci: true, size: (20, 5), ..TERMINAL }, ProgressMode::View),
         Ok(DisplayKind::View(THEME))
     );
-    assert!(choose(Output { kind: StandardError::Stream, ..TERMINAL }, ProgressMode::View).is_err());
-    assert!(choose(Output { kind: StandardError::Dumb, ..TERMINAL }, ProgressMode::View).is_err());
+    assert!(
+        choose(DisplayEnvironment { kind: StandardError::Stream, ..TERMINAL }, ProgressMode::View).is_err()
+    );
+    assert!(
+        choose(DisplayEnvironment { kind: StandardError::Dumb, ..TERMINAL }, ProgressMode::View).is_err()
+    );
     assert_eq!(choose(TERMINAL, ProgressMode::Plain), Ok(DisplayKind::ProgressLine));
     assert_eq!(choose(TERMINAL, ProgressMode::Quiet), Ok(DisplayKind::Quiet));
 }

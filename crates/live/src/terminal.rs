@@ -147,7 +147,7 @@ pub(super) fn restore_on_suspend() -> io::Result<()> {
             if signal != SIGCONT {
                 restore();
                 // If the kernel refuses the default action, the process does not stop.
-                let _ = sys::process::take(signal);
+                let _ = sys::process::run_default_action(signal);
             }
             IS_TAKEN.store(false, Ordering::SeqCst);
         }

@@ -15,7 +15,7 @@ use crate::progress_line::ProgressLine;
 use crate::state::{Sample, WatchState};
 use crate::terminal::{Canvas, Key, Keys, Theme};
 use analysis::under_way::{ReportedOps, UnfinishedSession};
-use machine::processes::{Processes, Sight};
+use machine::processes::{ProcessVisibility, Processes};
 use machine::root::Root;
 use machine::snapshot::SnapshotReader;
 use machine::threads;
@@ -395,19 +395,21 @@ impl DeviceSampler {
         self.busiest_process = match (&found, &before) {
             (Err(why), _) => Err(why.clone()),
             (Ok(_), None) => Err("processes were sampled only once".into()),
-            (Ok(now), Some((_, before))) => name_busiest_process(now, before, Sight::of_own(&self.root)),
+            (Ok(now), Some((_, before))) => {
+                name_busiest_process(now, before, ProcessVisibility::of_this_process(&self.root))
+            }
         };
         self.last_scan = found.ok().map(|processes| (now, processes));
     }
 }
 
 /// Returns the process that moved the most data between two scans, as `dd (7)`.
-fn name_busiest_process(now: &Processes, before: &Processes, sight: Sight) -> Known<String> {
+fn name_busiest_process(now: &Processes, before: &Processes, visibility: ProcessVisibility) -> Known<String> {
     let busy = now.busy_since(before);
     let most = busy.iter().filter(|b| b.io_bytes.is_some_and(|n| n > 0)).max_by_key(|b| b.io_bytes);
     match most {
         Some(busy) => Ok(format!("{} ({})", busy.name, busy.pid)),
-        None => Err(match sight.explain(now.hidden()) {
+        None => Err(match visibility.explain(now.hidden()) {
             Some(why) => format!("no visible process moves data: {why}"),
             None => "no visible process moves data".into(),
         }),

@@ -380,7 +380,7 @@ pub struct FileExtents {
     /// Number of files.
     pub files: u64,
     /// Ranges on the device as (first byte, byte after the last), in order. No two ranges touch.
-    pub stretches: Vec<(u64, u64)>,
+    pub device_ranges: Vec<(u64, u64)>,
     /// Bytes of these files that have no separate place on the device: stored in inodes, or not allocated
     /// yet.
     pub unplaced_bytes: u64,
@@ -400,7 +400,7 @@ pub fn locate_file_extents(target: &Path) -> Result<FileExtents, String> {
     } else {
         return Err("the target is neither a file nor a directory, and only files have extents".into());
     }
-    found.stretches = merge_touching(std::mem::take(&mut found.stretches));
+    found.device_ranges = merge_touching(std::mem::take(&mut found.device_ranges));
     Ok(found)
 }
 
@@ -449,13 +449,13 @@ impl FileExtents {
             if extent.has(WITHOUT_PLACE) {
                 self.unplaced_bytes = self.unplaced_bytes.saturating_add(extent.length);
             } else if extent.length > 0 {
-                self.stretches.push((extent.physical, extent.physical.saturating_add(extent.length)));
+                self.device_ranges.push((extent.physical, extent.physical.saturating_add(extent.length)));
             }
         }
-        if self.stretches.len() > MAX_EXTENTS {
-            self.stretches = merge_touching(std::mem::take(&mut self.stretches));
+        if self.device_ranges.len() > MAX_EXTENTS {
+            self.device_ranges = merge_touching(std::mem::take(&mut self.device_ranges));
         }
-        if self.stretches.len() > MAX_EXTENTS || self.files > MAX_FILES {
+        if self.device_ranges.len() > MAX_EXTENTS || self.files > MAX_FILES {
             return Err(why(&format!(
                 "there are too many files or extents; name fewer files (at most {MAX_FILES} files and {MAX_EXTENTS} extents)"
             )));
@@ -465,10 +465,10 @@ impl FileExtents {
 }
 
 /// Sorts ranges and merges those that touch.
-fn merge_touching(mut stretches: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    stretches.sort_unstable();
+fn merge_touching(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
     let mut out: Vec<(u64, u64)> = Vec::new();
-    for (begin, end) in stretches {
+    for (begin, end) in ranges {
         match out.last_mut() {
             Some(last) if begin <= last.1 => last.1 = last.1.max(end),
             _ => out.push((begin, end)),
@@ -622,7 +622,7 @@ fn different_bytes_disprove_the_map() -> std::io::Result<()> {
 }
 
 #[test]
-fn stretches_that_touch_are_one() {
+fn ranges_that_touch_are_one() {
     let all = merge_touching(vec![(50, 60), (0, 10), (10, 20), (15, 18), (55, 70)]);
     assert_eq!(all, [(0, 20), (50, 70)]);
     let none = locate_file_extents(Path::new("/dev/null")).map_err(|e| e.contains("neither a file"));

@@ -297,7 +297,7 @@ fn octal(digits: &[u8]) -> Option<u8> {
 
 impl Mount {
     /// Whether `path` is the mount point or below it.
-    pub fn holds(&self, path: &str) -> bool {
+    pub fn contains(&self, path: &str) -> bool {
         let rest = path.strip_prefix(self.point.trim_end_matches('/'));
         rest.is_some_and(|r| r.is_empty() || r.starts_with('/'))
     }
@@ -318,9 +318,9 @@ pub(crate) fn mount_of<'m>(
     // two more rules follow: the last mount with the number, then the mount with the longest mount point above the path.
     let longest = |m: &&Mount| m.point.len();
     let same = || mounts.iter().filter(|m| m.number == number);
-    let over = || mounts.iter().filter(|m| m.holds(path));
+    let over = || mounts.iter().filter(|m| m.contains(path));
     same()
-        .filter(|m| m.holds(path))
+        .filter(|m| m.contains(path))
         .max_by_key(longest)
         .or_else(|| same().next_back())
         .or_else(|| over().max_by_key(longest))
@@ -525,8 +525,8 @@ fn lines_of_many_kinds_are_read() {
     assert_eq!(mounts[0].options, "rw,relatime,discard");
     assert_eq!((mounts[1].root.as_str(), mounts[1].point.as_str()), ("/mnt1", "/mnt/with space"));
     assert_eq!(mounts[2].source, "me@host:/a\\b");
-    assert!(mounts[1].holds("/mnt/with space/x") && !mounts[1].holds("/mnt/with spaces"));
-    assert!(mounts[0].holds("/") && mounts[0].holds("/etc"));
+    assert!(mounts[1].contains("/mnt/with space/x") && !mounts[1].contains("/mnt/with spaces"));
+    assert!(mounts[0].contains("/") && mounts[0].contains("/etc"));
 }
 
 #[test]

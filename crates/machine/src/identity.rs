@@ -1,6 +1,6 @@
 //! The identity of a file or device ([`Identity`]) and its status, by name or by descriptor.
 //!
-//! The kernel reuses device numbers. So [`crate::stack::with_marks`] adds what distinguishes a device from a later one with the same number:
+//! The kernel reuses device numbers. So [`crate::stack::with_identifiers`] adds what distinguishes a device from a later one with the same number:
 //! serial number, disk sequence, backing file and first sector. A file is identified by its file system's number and its inode.
 
 use crate::error::describe;
@@ -17,7 +17,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// Returns the identity of the file or device at a path, following symbolic links. A device has no marks.
+/// Returns the identity of the file or device at a path, following symbolic links. A device has no identifiers.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ pub fn from_path(path: &Path) -> io::Result<Identity> {
 }
 
 /// Returns the identity of the file or device at a path as the kernel has cached it, for files that other processes
-/// have open. Asking an unreachable file server would block the call. A device has no `marks`: [`crate::stack::with_marks`]
+/// have open. Asking an unreachable file server would block the call. A device has no `identifiers`: [`crate::stack::with_identifiers`]
 /// adds them.
 ///
 /// # Errors
@@ -42,7 +42,7 @@ pub(crate) fn from_path_cached(path: &Path) -> io::Result<Identity> {
 }
 
 /// Returns the identity of an open file or device. Unlike a path, a descriptor cannot be redirected before it
-/// is used. A device has no marks.
+/// is used. A device has no identifiers.
 ///
 /// # Errors
 ///
@@ -69,7 +69,7 @@ pub(crate) fn from_name(root: &Root, name: &str) -> Known<Identity> {
 
 /// Returns the identity of the block device with this `major:minor`.
 pub(crate) fn from_device_number(number: String) -> Identity {
-    Identity::Device { number, marks: Vec::new() }
+    Identity::Device { number, identifiers: Vec::new() }
 }
 
 /// Returns the identity of a file: the device number of its file system, and its inode.

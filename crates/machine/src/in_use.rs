@@ -154,7 +154,7 @@ fn user_below(root: &Root, name: &str, levels: usize) -> Result<Option<String>, 
 fn user_of_relatives(root: &Root, name: &str, above: Option<&str>) -> Result<Option<String>, String> {
     for member in relatives(root, name)? {
         let own = direct_user(root, &member, above)?;
-        if let Some(user) = own.map_or_else(|| holder(root, &member), |own| Ok(Some(own)))? {
+        if let Some(user) = own.map_or_else(|| describe_holders(root, &member), |own| Ok(Some(own)))? {
             return Ok(Some(format!("{member} is {user}")));
         }
     }
@@ -209,7 +209,7 @@ fn overlap(root: &Root, device: &str, partition: &str) -> bool {
 
 /// Describes the devices that are built on a device, and the use of the topmost one; `None` if no
 /// device is built on it.
-fn holder(root: &Root, name: &str) -> Result<Option<String>, String> {
+fn describe_holders(root: &Root, name: &str) -> Result<Option<String>, String> {
     let mut at = name.to_owned();
     let mut names = Vec::new();
     let mut use_of_last = None;
@@ -568,7 +568,7 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
         return Use::Unused;
     }
     let seen = search_processes(root, &ours);
-    if let Ok(Holders { writer: Some(who), .. }) = seen {
+    if let Ok(WriterSearch { writer: Some(who), .. }) = seen {
         return Use::By(format!("open for writing by {who}"));
     }
     if holds_for(is_open, CLOSING_WAIT) {
@@ -580,11 +580,11 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
     }
     let Err(why) = asked else { return Use::Unused };
     match (seen, sees_all_processes(root)) {
-        (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
-        (Ok(Holders { hidden: 0, .. }), Ok(())) => {
+        (Ok(WriterSearch { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
+        (Ok(WriterSearch { hidden: 0, .. }), Ok(())) => {
             Use::CannotTell(format!("{why}, and {FILES_OF_INIT_HIDDEN}"))
         }
-        (Ok(Holders { hidden, .. }), Ok(())) => {
+        (Ok(WriterSearch { hidden, .. }), Ok(())) => {
             Use::NeedsConsent(format!("{why}, and {}", others_files(hidden)))
         }
         (Err(also), _) | (Ok(_), Err(also)) => Use::NeedsConsent(format!("{why}, and {also}")),
@@ -608,17 +608,17 @@ fn holds_for(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
 pub(crate) fn writer_of_devices(root: &Root, all: &[Identity]) -> Use {
     let mut seen = search_processes(root, all);
     for _ in 0..HIDDEN_RETRIES {
-        if !matches!(seen, Ok(Holders { writer: None, hidden: 1.., .. })) {
+        if !matches!(seen, Ok(WriterSearch { writer: None, hidden: 1.., .. })) {
             break;
         }
         std::thread::sleep(BETWEEN_RETRIES);
         seen = search_processes(root, all);
     }
     match (seen, sees_all_processes(root)) {
-        (Ok(Holders { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
-        (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
-        (Ok(Holders { hidden: 0, .. }), Ok(())) => Use::CannotTell(FILES_OF_INIT_HIDDEN.into()),
-        (Ok(Holders { hidden, .. }), Ok(())) => Use::NeedsConsent(others_files(hidden)),
+        (Ok(WriterSearch { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
+        (Ok(WriterSearch { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
+        (Ok(WriterSearch { hidden: 0, .. }), Ok(())) => Use::CannotTell(FILES_OF_INIT_HIDDEN.into()),
+        (Ok(WriterSearch { hidden, .. }), Ok(())) => Use::NeedsConsent(others_files(hidden)),
         (Ok(_), Err(why)) | (Err(why), _) => Use::NeedsConsent(why),
     }
 }
@@ -660,7 +660,7 @@ fn lease(file: &File) -> Result<bool, String> {
 }
 
 /// The result of searching all processes.
-struct Holders {
+struct WriterSearch {
     /// The first process found that has one of the files open for writing; `None` if no such
     /// process was found.
     writer: Option<String>,
@@ -672,7 +672,7 @@ struct Holders {
 }
 
 /// Searches the files of all other processes.
-fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
+fn search_processes(root: &Root, what: &[Identity]) -> Result<WriterSearch, String> {
     let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
     let own = own_pid(root);
     let all: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
@@ -685,7 +685,7 @@ fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
     for pid in all.into_iter().filter(|pid| *pid != own) {
         match writes(root, pid, what) {
             Ok(true) => {
-                return Ok(Holders {
+                return Ok(WriterSearch {
                     writer: Some(processes::name_and_id(root, pid)),
                     hidden,
                     init_is_hidden,
@@ -698,7 +698,7 @@ fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
             Err(_) => hidden += 1,
         }
     }
-    Ok(Holders { writer: None, hidden, init_is_hidden })
+    Ok(WriterSearch { writer: None, hidden, init_is_hidden })
 }
 
 /// Returns the id of this process in the PID namespace that `/proc` shows. The process itself may be in another one.

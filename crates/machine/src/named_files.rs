@@ -45,13 +45,16 @@ impl Named {
 
     /// Returns why a device below the path is not visible; `None` for a path in memory, or if all
     /// devices are visible.
-    pub fn blind(&self) -> Option<String> {
+    pub fn hidden_device_reason(&self) -> Option<String> {
         match &self.place {
             Ok(place) if place.ram.is_some() => None,
             Ok(place) if place.layers.is_empty() => Some(
-                place.blind.clone().unwrap_or_else(|| "no block device is visible below the file".into()),
+                place
+                    .unresolved_reason
+                    .clone()
+                    .unwrap_or_else(|| "no block device is visible below the file".into()),
             ),
-            Ok(place) => place.blind.clone(),
+            Ok(place) => place.unresolved_reason.clone(),
             Err(why) => Some(why.clone()),
         }
     }

@@ -40,7 +40,7 @@ pub(crate) const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Which processes of the machine this process sees.
 #[derive(Clone, Copy, Debug)]
-pub struct Sight {
+pub struct ProcessVisibility {
     /// Whether this process is in a PID namespace, as in a container. `/proc` shows only the processes of that namespace.
     pub in_namespace: bool,
     /// Whether the effective user is root. Root sees the I/O of all listed processes, unless a security module or a missing
@@ -48,9 +48,9 @@ pub struct Sight {
     pub is_root: bool,
 }
 
-impl Sight {
-    /// Returns the sight of this process.
-    pub fn of_own(root: &Root) -> Self {
+impl ProcessVisibility {
+    /// Returns which processes this process sees.
+    pub fn of_this_process(root: &Root) -> Self {
         let namespace = root.link("/proc/self/ns/pid");
         Self {
             in_namespace: namespace.is_ok_and(|ours| ours != INITIAL_PID_NAMESPACE),
@@ -407,7 +407,9 @@ fn read_descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mu
     let word = |key: &str| info.lines().find_map(|l| l.strip_prefix(key)).map(str::trim);
     let is_on_device = match &what {
         Identity::Device { number, .. } => on.is_device(number),
-        Identity::File { device, .. } => on.holds(device, word("mnt_id:").and_then(|id| id.parse().ok())),
+        Identity::File { device, .. } => {
+            on.contains_file(device, word("mnt_id:").and_then(|id| id.parse().ok()))
+        }
     };
     let flags = word("flags:").and_then(|f| u32::from_str_radix(f, 8).ok());
     let Some(flags) = flags.map(OFlags::from_bits_retain).filter(|_| is_on_device) else { return };
@@ -433,7 +435,7 @@ fn is_mapped(maps: &str, on: &OnDevices) -> bool {
     let executed = all().filter(|m| m.permissions.contains('x'));
     let executed: BTreeSet<(String, u64)> = executed.filter_map(|m| number(&m.file)).collect();
     let mut others = all().filter_map(|m| number(&m.file)).filter(|file| !executed.contains(file));
-    others.any(|(device, _)| on.holds(&device, None))
+    others.any(|(device, _)| on.contains_file(&device, None))
 }
 
 /// The processes or threads whose counters are sampled.
@@ -713,14 +715,17 @@ mod tests {
 
     #[test]
     fn a_pid_namespace_hides_processes_from_root_too() -> std::io::Result<()> {
-        let sight = |namespace: &str| -> std::io::Result<Sight> {
+        let visibility = |namespace: &str| -> std::io::Result<ProcessVisibility> {
             let dir = tempfile::tempdir()?;
             crate::fixture::link(dir.path(), namespace, "proc/self/ns/pid");
-            Ok(Sight { is_root: true, ..Sight::of_own(&Root::at(dir.path().to_owned())) })
+            Ok(ProcessVisibility {
+                is_root: true,
+                ..ProcessVisibility::of_this_process(&Root::at(dir.path().to_owned()))
+            })
         };
-        let why = sight("pid:[4026532177]")?.explain(0);
+        let why = visibility("pid:[4026532177]")?.explain(0);
         assert!(why.is_some_and(|why| why.contains("namespace") && !why.contains("root")), "{why:?}");
-        let initial = sight(INITIAL_PID_NAMESPACE)?;
+        let initial = visibility(INITIAL_PID_NAMESPACE)?;
         assert_eq!(initial.explain(0), None);
         assert!(initial.explain(1).is_some_and(|why| why.contains("even from root")));
         Ok(())

@@ -21,7 +21,7 @@ use std::path::Path;
 /// Resolves a path.
 ///
 /// # Errors
-/// If the status of the path cannot be read. [`Place::blind`] has the reason if a device could not be
+/// If the status of the path cannot be read. [`Place::unresolved_reason`] has the reason if a device could not be
 /// followed.
 pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
     resolve_another(root, path, &[])
@@ -85,7 +85,8 @@ fn place_of(root: &Root, path: &Path, status: &FileStatus, file: Option<&File>, 
         root: m.root.clone(),
     });
     let mut place = to_place(stack, path, found);
-    place.blind = place.blind.or(unreadable).or_else(|| unnamed().filter(|_| mount.is_none()));
+    place.unresolved_reason =
+        place.unresolved_reason.or(unreadable).or_else(|| unnamed().filter(|_| mount.is_none()));
     Place { file_system, direct, ..place }
 }
 
@@ -98,7 +99,8 @@ pub(crate) fn place_of_device(root: &Root, mounts: &[Mount], path: &Path, number
 
 fn to_place(stack: Stack<'_>, path: &Path, found: Below) -> Place {
     let ram = found.ram.or_else(|| stack.memory_of_all_data());
-    let blind: Vec<String> = found.blind.into_iter().chain(stack.blind.iter().cloned()).collect();
+    let unresolved_reasons: Vec<String> =
+        found.unresolved_reason.into_iter().chain(stack.unresolved_reasons.iter().cloned()).collect();
     let (layers, tops) = stack.into_order(&found.tops);
     Place {
         path: model::name::text(path),
@@ -107,7 +109,7 @@ fn to_place(stack: Stack<'_>, path: &Path, found: Below) -> Place {
         tops,
         direct: None,
         ram,
-        blind: (!blind.is_empty()).then(|| blind.join("; ")),
+        unresolved_reason: (!unresolved_reasons.is_empty()).then(|| unresolved_reasons.join("; ")),
     }
 }
 
@@ -166,7 +168,7 @@ impl OnDevices {
     /// Returns whether a file is on one of the devices. `number` is the `major:minor` of the file's
     /// file system, and `mount` the id of the mount through which the file was opened. A match of
     /// either is enough.
-    pub(crate) fn holds(&self, number: &str, mount: Option<u64>) -> bool {
+    pub(crate) fn contains_file(&self, number: &str, mount: Option<u64>) -> bool {
         self.mounts.iter().any(|(n, id)| n == number || Some(*id) == mount)
     }
 
@@ -207,7 +209,7 @@ fn this_directory_has_a_place() -> Result<(), MachineError> {
     let place = resolve(&Root::real(), Path::new("."))?;
     println!("{}", place.chain());
     assert!(place.file_system.is_some());
-    assert!(!place.layers.is_empty() || place.ram.is_some() || place.blind.is_some());
+    assert!(!place.layers.is_empty() || place.ram.is_some() || place.unresolved_reason.is_some());
     Ok(())
 }
 
@@ -229,12 +231,12 @@ fn files_of_a_volume_are_on_the_disk_below_it_and_not_on_others() {
     put("proc/self/mountinfo", mounts);
     let root = Root::at(dir.path().to_owned());
     let mut on_devices = OnDevices::new(&root, vec!["8:0".into()]);
-    assert!(on_devices.holds("253:0", None) && on_devices.holds("0:99", Some(20)));
-    assert!(!on_devices.holds("8:16", Some(21)) && !on_devices.holds("0:5", None));
+    assert!(on_devices.contains_file("253:0", None) && on_devices.contains_file("0:99", Some(20)));
+    assert!(!on_devices.contains_file("8:16", Some(21)) && !on_devices.contains_file("0:5", None));
     assert!(on_devices.is_device("8:0") && !on_devices.is_device("253:0"));
     put("proc/self/mountinfo", mounts.split_inclusive('\n').next().unwrap_or_default());
     on_devices.renew(&root, &["8:16".into()]);
-    assert!(!on_devices.holds("8:16", None) && !on_devices.holds("253:0", None));
+    assert!(!on_devices.contains_file("8:16", None) && !on_devices.contains_file("253:0", None));
 }
 
 #[cfg(test)]
@@ -253,7 +255,7 @@ mod tests {
             let mut stack = Stack::new(&root, &mounts);
             let found = below_file_system(&mut stack, mounts.first(), "0:40", None);
             assert_eq!(
-                (found.ram.is_some(), found.blind.is_some(), found.tops.len()),
+                (found.ram.is_some(), found.unresolved_reason.is_some(), found.tops.len()),
                 (ram, !ram, 0),
                 "{kind}"
             );

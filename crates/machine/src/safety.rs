@@ -13,7 +13,7 @@
 
 use crate::error::{MachineError, NotNamed, describe};
 use crate::in_use::Use;
-use crate::processes::Sight;
+use crate::processes::ProcessVisibility;
 use crate::root::{Root, number_of};
 use crate::{file_systems, identity, in_use, signature, stack};
 use model::job::Cache;
@@ -144,9 +144,9 @@ fn check_planned(
     planned: Option<&Identity>,
 ) -> Result<(), MachineError> {
     let Some(planned) = planned else { return Ok(()) };
-    // Only a plan has identifying marks, such as the serial number. A device without marks is compared by its number alone.
-    let has_marks = !matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
-    let found = if has_marks { stack::with_marks(root, found.clone()) } else { found.clone() };
+    // Only a plan has identifiers, such as the serial number. A device without identifiers is compared by its number alone.
+    let has_identifiers = !matches!(planned, Identity::Device { identifiers, .. } if identifiers.is_empty());
+    let found = if has_identifiers { stack::with_identifiers(root, found.clone()) } else { found.clone() };
     found.change_from(planned).map_or(Ok(()), |how| {
         Err(MachineError::Refused(format!(
             "{} has changed since the plan was made: {how}; fathom has neither read nor written the present \
@@ -382,8 +382,8 @@ fn used_error(path: &Path, user: &str) -> MachineError {
 
 fn hidden_use_error(path: &Path, why: &str, is_file: bool) -> MachineError {
     let shown = name::shown(path);
-    let sight = Sight::of_own(&Root::real());
-    let instead = match (is_file, sight.in_namespace || !sight.is_root) {
+    let visibility = ProcessVisibility::of_this_process(&Root::real());
+    let instead = match (is_file, visibility.in_namespace || !visibility.is_root) {
         (true, true) => {
             "run fathom as root outside containers with the file's path on the file system that stores it (`findmnt` shows it), or, "
         }

@@ -2,7 +2,7 @@
 //!
 //! 1. The devices below a layer come from `/sys`; a loop device reports its own backing file.
 //! 2. If a layer must have a device below it but shows none, such as a volume without `slaves`,
-//!    `blind` gets the reason: the layer's data may end in memory or on a disk.
+//!    `unresolved_reasons` gets the reason: the layer's data may end in memory or on a disk.
 //! 3. Each layer has its queue settings, and what `/sys` shows about place, state, interrupts and link.
 //!
 //! `resolve` finds the device that a path is on.
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Maximum number of layers. A longer stack is cut, and `blind` reports that.
+/// Maximum number of layers. A longer stack is cut, and `unresolved_reasons` reports that.
 const MAX_LAYERS: usize = 512;
 
 /// A block stack that is followed downwards from its top devices.
@@ -27,27 +27,27 @@ pub(crate) struct Stack<'a> {
     /// Places resolved before. Their layers are not read again.
     pub(crate) known: &'a [Place],
     /// Reasons why parts of the stack could not be followed, as sentences.
-    pub(crate) blind: Vec<String>,
+    pub(crate) unresolved_reasons: Vec<String>,
 }
 
 impl<'a> Stack<'a> {
     pub(crate) fn new(root: &'a Root, mounts: &'a [Mount]) -> Self {
-        Self { root, mounts, layers: Vec::new(), known: &[], blind: Vec::new() }
+        Self { root, mounts, layers: Vec::new(), known: &[], unresolved_reasons: Vec::new() }
     }
 
     /// Adds the device with this `major:minor` and everything below it, unless the stack has it
     /// already. Returns the device's index in `layers`; `None` if the device cannot be followed,
-    /// for a reason in `blind`.
+    /// for a reason in `unresolved_reasons`.
     pub(crate) fn add(&mut self, number: &str) -> Option<usize> {
         if let Some(there) = self.layers.iter().position(|l| l.number == number) {
             return Some(there);
         }
         let Some(name) = name_of(self.root, number) else {
-            self.blind.push(format!("the kernel shows no block device {number} in /sys"));
+            self.unresolved_reasons.push(format!("the kernel shows no block device {number} in /sys"));
             return None;
         };
         if self.layers.len() >= MAX_LAYERS {
-            self.blind.push(format!(
+            self.unresolved_reasons.push(format!(
                 "more than {MAX_LAYERS} devices are below the target, and the rest were not followed"
             ));
             return None;
@@ -69,7 +69,8 @@ impl<'a> Stack<'a> {
             LayerKind::Partition => {
                 let disk = disk_of_partition(self.root, name).and_then(|p| number_of(self.root, &p));
                 if disk.is_none() {
-                    self.blind.push(format!("/sys does not show which disk {name} is a part of"));
+                    self.unresolved_reasons
+                        .push(format!("/sys does not show which disk {name} is a part of"));
                 }
                 disk.and_then(|n| self.add(&n)).into_iter().collect()
             }
@@ -91,12 +92,14 @@ impl<'a> Stack<'a> {
             Ok(slaves) => slaves.is_empty().then(|| format!("{dir} is empty")),
             Err(why) => Some(format!("{dir}: {why}")),
         };
-        self.blind.extend(why.map(|why| format!("the devices below {name} are unknown: {why}")));
+        self.unresolved_reasons.extend(why.map(|why| format!("the devices below {name} are unknown: {why}")));
         let mut found = Vec::new();
         for slave in slaves.unwrap_or_default() {
             match number_of(self.root, &slave) {
                 Some(number) => found.extend(self.add(&number)),
-                None => self.blind.push(format!("{name} is on {slave}, which /sys does not show")),
+                None => {
+                    self.unresolved_reasons.push(format!("{name} is on {slave}, which /sys does not show"));
+                }
             }
         }
         found.dedup();
@@ -114,7 +117,7 @@ impl<'a> Stack<'a> {
         }
         let Some(file) = self.layers[index].backing_file.clone() else {
             let why = status.err().unwrap_or_default();
-            self.blind.push(format!(
+            self.unresolved_reasons.push(format!(
                 "/sys does not show the backing file of {name}, and the device does not name it: {why}"
             ));
             return Vec::new();
@@ -130,7 +133,8 @@ impl<'a> Stack<'a> {
             Ok(Identity::Device { number, .. }) => return self.add(&number).into_iter().collect(),
             Ok(Identity::File { device, inode }) => (device, inode),
             Err(why) => {
-                self.blind.push(format!("{file}, the backing file of {name}, cannot be found: {why}"));
+                self.unresolved_reasons
+                    .push(format!("{file}, the backing file of {name}, cannot be found: {why}"));
                 return Vec::new();
             }
         };
@@ -148,8 +152,8 @@ impl<'a> Stack<'a> {
         if let Some(memory) = found.ram {
             self.layers[index].ram = Some(format!("{name} on {memory}"));
         }
-        if let Some(why) = found.blind {
-            self.blind.push(format!("{file}, the backing file of {name}: {why}"));
+        if let Some(why) = found.unresolved_reason {
+            self.unresolved_reasons.push(format!("{file}, the backing file of {name}: {why}"));
         }
         found.tops
     }
@@ -461,18 +465,18 @@ fn temperature_monitor(root: &Root, dir: &str) -> Option<String> {
     found.rsplit('/').next().map(|name| format!("/sys/class/hwmon/{name}"))
 }
 
-/// Adds the marks that distinguish a device from an earlier device with the same number.
-pub fn with_marks(root: &Root, what: Identity) -> Identity {
+/// Adds the identifiers that distinguish a device from an earlier device with the same number.
+pub fn with_identifiers(root: &Root, what: Identity) -> Identity {
     match what {
         Identity::Device { number, .. } => {
             let name = name_of(root, &number);
-            Identity::Device { marks: name.map(|n| marks(root, &n)).unwrap_or_default(), number }
+            Identity::Device { identifiers: name.map(|n| identifiers(root, &n)).unwrap_or_default(), number }
         }
         file @ Identity::File { .. } => file,
     }
 }
 
-fn marks(root: &Root, name: &str) -> Vec<String> {
+fn identifiers(root: &Root, name: &str) -> Vec<String> {
     let disk = disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     let serial = serial(root, name).map(|s| format!("serial number {s}"));
     // The kernel increments the disk sequence for each new disk, changed medium and bound loop
@@ -500,12 +504,12 @@ pub(crate) struct Below {
     /// Why the data is in memory; `None` for storage.
     pub(crate) ram: Option<String>,
     /// Why the devices below the file system are unknown; `None` if they are known.
-    pub(crate) blind: Option<String>,
+    pub(crate) unresolved_reason: Option<String>,
 }
 
 impl Below {
-    fn blind(why: impl Into<String>) -> Self {
-        Self { blind: Some(why.into()), ..Self::default() }
+    fn unresolved(why: impl Into<String>) -> Self {
+        Self { unresolved_reason: Some(why.into()), ..Self::default() }
     }
 }
 
@@ -529,7 +533,7 @@ fn follow(
 ) -> Below {
     let Some(mount) = mount else {
         if number.starts_with("0:") {
-            return Below::blind("the file system of this path is not among the mounts of this process");
+            return Below::unresolved("the file system of this path is not among the mounts of this process");
         }
         return add_device(stack, number);
     };
@@ -540,23 +544,25 @@ fn follow(
         "overlay" => follow_overlay(stack, mount, path, overlays_left),
         "btrfs" => add_btrfs(stack, mount),
         "bcachefs" => add_sources(stack, mount, mount.source.split(':')),
-        "zfs" => Below::blind(format!(
+        "zfs" => Below::unresolved(format!(
             "zfs does not report to the kernel which devices {} is on; `zpool status` shows them",
             mount.source
         )),
         "fuseblk" => Below {
-            blind: Some("a program in user space (FUSE) is between this file and its device".into()),
+            unresolved_reason: Some(
+                "a program in user space (FUSE) is between this file and its device".into(),
+            ),
             ..add_sources(stack, mount, [mount.source.as_str()])
         },
-        kind if kind == "fuse" || kind.starts_with("fuse.") => Below::blind(format!(
+        kind if kind == "fuse" || kind.starts_with("fuse.") => Below::unresolved(format!(
             "{kind}: a program in user space serves this file system, so the kernel knows no device below"
         )),
         "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "lustre" | "afs" | "gpfs" | "beegfs"
         | "orangefs" => {
-            Below::blind(format!("{}: the data are on another machine ({})", mount.kind, mount.source))
+            Below::unresolved(format!("{}: the data are on another machine ({})", mount.kind, mount.source))
         }
         "9p" | "virtiofs" => {
-            Below::blind(format!("{}: the data are on the host of this virtual machine", mount.kind))
+            Below::unresolved(format!("{}: the data are on the host of this virtual machine", mount.kind))
         }
         _ if !number.starts_with("0:") => add_device(stack, number),
         _ => add_sources(stack, mount, [mount.source.as_str()]),
@@ -571,10 +577,10 @@ fn add_device(stack: &mut Stack<'_>, number: &str) -> Below {
 fn add_sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl IntoIterator<Item = &'s str>) -> Below {
     let numbers: Vec<String> = names.into_iter().filter_map(|s| stack.root.device_number(s)).collect();
     let tops: Vec<usize> = numbers.iter().filter_map(|n| stack.add(n)).collect();
-    let blind = tops
+    let unresolved_reason = tops
         .is_empty()
         .then(|| format!("{} shows no device: its source '{}' is not a device", mount.kind, mount.source));
-    Below { tops, ram: None, blind }
+    Below { tops, ram: None, unresolved_reason }
 }
 
 /// Adds all devices of the btrfs that contains the mount's source device.
@@ -592,23 +598,23 @@ fn add_btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
 /// otherwise a lower one.
 fn follow_overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, overlays_left: usize) -> Below {
     let Some(overlays_left) = overlays_left.checked_sub(1) else {
-        return Below::blind("too many overlays on top of each other");
+        return Below::unresolved("too many overlays on top of each other");
     };
     let point = Path::new(&mount.point);
     let inside = path.filter(|p| std::path::absolute(p).is_ok_and(|p| p.starts_with(point)));
     let there = match file_systems::data_path(stack.root, mount, inside.unwrap_or(point)) {
         Ok(there) => there,
-        Err(why) => return Below::blind(why),
+        Err(why) => return Below::unresolved(why),
     };
     let Ok(status) = identity::status_by_path(&there) else {
-        return Below::blind(file_systems::hidden_reason(mount));
+        return Below::unresolved(file_systems::hidden_reason(mount));
     };
     let number = &status.file_system_number;
     let mounts = stack.mounts;
     let below = mount_of(mounts, status.mount_id, number, &there.to_string_lossy());
     // In a container the directory names may lead back into the overlay itself.
     if below.is_some_and(|b| b.id == mount.id) {
-        return Below::blind(file_systems::hidden_reason(mount));
+        return Below::unresolved(file_systems::hidden_reason(mount));
     }
     follow(stack, below, number, Some(&there), overlays_left)
 }
@@ -666,7 +672,7 @@ mod tests {
         assert_eq!((disk.driver.as_deref(), disk.model.as_deref()), (Some("sd"), Some("SPINNER 9000")));
         assert_eq!(disk.serial.as_deref(), Some("S123"));
         assert_eq!(place.layers[2].queue.get("iostats").map(String::as_str), Some("1\n"));
-        assert_eq!((place.blind, place.ram, disk.bytes), (None, None, 1 << 20));
+        assert_eq!((place.unresolved_reason, place.ram, disk.bytes), (None, None, 1 << 20));
     }
 
     #[test]
@@ -677,12 +683,16 @@ mod tests {
             let mounts = file_systems::parse(&format!("1 0 {number} / /m rw - {kind} source rw\n"));
             let mut stack = Stack::new(&root, &mounts);
             let below = below_file_system(&mut stack, mounts.first(), number, None);
-            assert_eq!((stack.layers.len(), below.blind.is_some()), (layers, layers == 0), "{kind}");
+            assert_eq!(
+                (stack.layers.len(), below.unresolved_reason.is_some()),
+                (layers, layers == 0),
+                "{kind}"
+            );
         }
     }
 
     #[test]
-    fn a_layer_with_hidden_slaves_is_blind() {
+    fn a_layer_with_hidden_slaves_is_unresolved() {
         let place = |name: &str, slaves: Option<&[&str]>| {
             let dir = fixture();
             let real = format!("sys/devices/virtual/block/{name}");
@@ -703,27 +713,32 @@ mod tests {
         };
         for name in ["dm-3", "md126", "bcache0", "nbd0", "drbd1"] {
             for slaves in [None, Some(&[][..])] {
-                let blind = place(name, slaves).blind.unwrap_or_default();
-                assert!(blind.contains(name) && blind.contains("/slaves"), "{name} {slaves:?}: {blind}");
+                let reason = place(name, slaves).unresolved_reason.unwrap_or_default();
+                assert!(reason.contains(name) && reason.contains("/slaves"), "{name} {slaves:?}: {reason}");
             }
-            assert_eq!(place(name, Some(&["sda"])).blind, None, "{name}");
+            assert_eq!(place(name, Some(&["sda"])).unresolved_reason, None, "{name}");
             let hidden = place(name, Some(&["sda", "sdz"]));
-            assert!(hidden.blind.is_some_and(|why| why.contains("sdz")), "{name}");
+            assert!(hidden.unresolved_reason.is_some_and(|why| why.contains("sdz")), "{name}");
         }
         // If the directories of volumes and arrays are covered, only the names of the devices identify them.
         assert_eq!(place("dm-3", None).layers[0].kind, LayerKind::DeviceMapper);
         assert_eq!(place("md126", None).layers[0].kind, LayerKind::Raid);
         for name in ["zram3", "ram3"] {
-            assert_eq!((place(name, None).ram.as_deref(), place(name, None).blind), (Some(name), None));
+            assert_eq!(
+                (place(name, None).ram.as_deref(), place(name, None).unresolved_reason),
+                (Some(name), None)
+            );
         }
-        assert!(place("loop9", None).blind.is_some_and(|why| why.contains("backing file of loop9")));
+        assert!(
+            place("loop9", None).unresolved_reason.is_some_and(|why| why.contains("backing file of loop9"))
+        );
     }
 
     #[test]
     fn a_device_number_missing_from_sys_is_reported() {
         let root = Root::at("/nonexistent-prefix".into());
         let place = place_of_device(&root, &[], Path::new("/dev/x"), "8:0");
-        assert!(place.layers.is_empty() && place.blind.is_some_and(|b| b.contains("8:0")));
+        assert!(place.layers.is_empty() && place.unresolved_reason.is_some_and(|b| b.contains("8:0")));
     }
 
     #[test]

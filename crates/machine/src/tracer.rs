@@ -18,7 +18,7 @@ use std::io::{self, Read, Write};
 /// Prefix of an instance's name, before the process id.
 const PREFIX: &str = "fathom-";
 /// Separates the instance's name from the suffix that distinguishes a further instance.
-const WORD_SEPARATOR: char = '.';
+const SUFFIX_SEPARATOR: char = '.';
 /// Directory of the instances in tracefs.
 const INSTANCES: &str = "instances";
 /// Maximum size in bytes of the text about a page's header.
@@ -52,12 +52,12 @@ impl Tracer {
         Self::named(buffer_bytes, name_of(std::process::id()))
     }
 
-    /// Creates a further instance of this process, with `word` as a suffix of its name.
+    /// Creates a further instance of this process, whose name ends with `suffix`.
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn with_name(buffer_bytes: u64, word: &str) -> Result<Self, MachineError> {
-        Self::named(buffer_bytes, format!("{}{WORD_SEPARATOR}{word}", name_of(std::process::id())))
+    pub fn with_suffix(buffer_bytes: u64, suffix: &str) -> Result<Self, MachineError> {
+        Self::named(buffer_bytes, format!("{}{SUFFIX_SEPARATOR}{suffix}", name_of(std::process::id())))
     }
 
     fn named(buffer_bytes: u64, name: String) -> Result<Self, MachineError> {
@@ -241,7 +241,7 @@ fn name_of(pid: u32) -> String {
 
 /// Whether an instance belongs to the process with this instance name.
 fn belongs_to(name: &str, process: &str) -> bool {
-    name.split(WORD_SEPARATOR).next() == Some(process)
+    name.split(SUFFIX_SEPARATOR).next() == Some(process)
 }
 
 fn pid_of(name: &str) -> Option<u32> {

@@ -200,8 +200,8 @@ pub struct NamedFiles {
     pub memory: Option<String>,
     /// Why no device below the path is visible, such as a network or FUSE file system; `None` if a device is visible.
     /// The kernel does not count bytes that a process fetches from such a path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blind: Option<String>,
+    #[serde(rename = "blind", default, skip_serializing_if = "Option::is_none")]
+    pub hidden_device_reason: Option<String>,
 }
 
 /// The state of a file, or of all files below a directory.

@@ -727,7 +727,7 @@ impl Rows {
     }
 
     /// Appends operations. Returns the growth of the log's memory in bytes.
-    pub fn take(&mut self, operations: &[Operation]) -> usize {
+    pub fn append(&mut self, operations: &[Operation]) -> usize {
         match self {
             Self::Each(all) => {
                 all.extend_from_slice(operations);
@@ -853,12 +853,12 @@ fn latency_buckets_keep_all_operations() {
 fn intervals_keep_all_operations_by_kind() {
     let all: Vec<Operation> =
         (0..100).map(|i| operation(i * 7, i, if i % 3 == 0 { Kind::Write } else { Kind::Read })).collect();
-    let mut taken = Rows::new(0, 50);
-    let grown: usize = all.chunks(9).map(|some| taken.take(some)).sum();
+    let mut appended = Rows::new(0, 50);
+    let grown: usize = all.chunks(9).map(|some| appended.append(some)).sum();
     let mut each = Rows::new(0, 0);
-    each.take(&all);
-    assert_eq!(each.intervals(0, 50), taken.intervals(0, 1));
-    let intervals = taken.intervals(0, 1).all;
+    each.append(&all);
+    assert_eq!(each.intervals(0, 50), appended.intervals(0, 1));
+    let intervals = appended.intervals(0, 1).all;
     assert_eq!(grown, size_of_val(&intervals[..]));
     assert_eq!(intervals.iter().map(|s| s.operations).sum::<u64>(), 100);
     assert_eq!(intervals.iter().map(|s| s.latency_ns).sum::<u64>(), 4950);
@@ -870,7 +870,7 @@ fn intervals_keep_all_operations_by_kind() {
 #[test]
 fn intervals_at_the_largest_time_do_not_overflow() {
     let mut rows = Rows::new(1, 3);
-    rows.take(&[operation(u64::MAX, u64::MAX, Kind::Read), operation(u64::MAX, 7, Kind::Read)]);
+    rows.append(&[operation(u64::MAX, u64::MAX, Kind::Read), operation(u64::MAX, 7, Kind::Read)]);
     let intervals = rows.intervals(0, 0).all;
     assert_eq!((intervals.len(), intervals[0].operations, intervals[0].latency_ns), (1, 2, u64::MAX));
 }

@@ -71,7 +71,8 @@ pub struct Place {
     /// Why the target is in memory: `tmpfs`, `zram0`, `loop0 on tmpfs`; `None` for storage.
     pub ram: Option<String>,
     /// Why a part of the stack could not be resolved, as a sentence; `None` if the whole stack was resolved.
-    pub blind: Option<String>,
+    #[serde(rename = "blind")]
+    pub unresolved_reason: Option<String>,
 }
 
 /// A mounted file system.
@@ -291,7 +292,7 @@ impl Layer {
     }
 
     /// Returns why this layer's counters are meaningless; `None` if they count.
-    pub fn blind(&self) -> Option<String> {
+    pub fn counters_off_reason(&self) -> Option<String> {
         // zram counts its requests itself and ignores the switch.
         let off = self.queue.get("iostats").is_some_and(|v| v.trim() == "0") && self.kind != LayerKind::Zram;
         off.then(|| format!("{}/queue/iostats is 0, so the kernel does not count its I/O", self.name))
@@ -442,10 +443,10 @@ pub enum Identity {
     Device {
         /// `major:minor`.
         number: String,
-        /// Marks that distinguish this device from a later one with the same number, as text: serial number, disk
+        /// Identifiers that distinguish this device from a later one with the same number, as text: serial number, disk
         /// sequence number, file below a loop device.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        marks: Vec<String>,
+        #[serde(rename = "marks", default, skip_serializing_if = "Vec::is_empty")]
+        identifiers: Vec<String>,
     },
 }
 
@@ -472,8 +473,8 @@ impl Identity {
             return None;
         }
         let matched = |me: &Self, other: &Self| match (me, other) {
-            (Self::Device { number, marks }, Self::Device { number: their, marks: theirs }) => {
-                let own = marks.iter().filter(|m| !theirs.contains(m)).cloned();
+            (Self::Device { number, identifiers }, Self::Device { number: their, identifiers: theirs }) => {
+                let own = identifiers.iter().filter(|m| !theirs.contains(m)).cloned();
                 let all: Vec<String> =
                     (number != their).then(|| format!("device {number}")).into_iter().chain(own).collect();
                 if all.is_empty() { format!("device {number}") } else { all.join(", ") }
@@ -612,10 +613,10 @@ impl KnownBy {
 }
 
 #[test]
-fn a_device_with_other_marks_has_changed() {
-    let device = |number: &str, marks: &[&str]| Identity::Device {
+fn a_device_with_other_identifiers_has_changed() {
+    let device = |number: &str, identifiers: &[&str]| Identity::Device {
         number: number.into(),
-        marks: marks.iter().map(|m| (*m).to_owned()).collect(),
+        identifiers: identifiers.iter().map(|m| (*m).to_owned()).collect(),
     };
     let file = |inode| Identity::File { device: "8:1".into(), inode };
     assert!(device("7:0", &["sequence 3"]).is_same(&device("7:0", &[])));

@@ -65,7 +65,7 @@ impl Maker {
 
     /// Replaces the sets from which the maker draws copies. They may be the sets of several workers. Has no effect on
     /// data without copies.
-    pub fn copy_of(&mut self, sets: &Arc<[Set]>) {
+    pub fn replace_sets(&mut self, sets: &Arc<[Set]>) {
         if let Recipe::Shaped(shaped) = &mut self.recipe {
             shaped.sets = Arc::clone(sets);
         }
@@ -467,7 +467,7 @@ fn workers_with_shared_sets_copy_each_others_blocks() {
     let sets: Arc<[Set]> = makers.iter().flat_map(Maker::sets).copied().collect();
     assert_eq!(sets.len(), 3);
     for maker in &mut makers {
-        maker.copy_of(&sets);
+        maker.replace_sets(&sets);
     }
     let mut counts: std::collections::HashMap<[u8; 16], usize> = std::collections::HashMap::new();
     let mut block = [0; BLOCK_BYTES];

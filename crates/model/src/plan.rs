@@ -380,7 +380,7 @@ impl MadeFor {
     /// Returns the workers that a target of this role is for. A file that fathom did not create is for all workers of
     /// the host.
     #[must_use]
-    pub fn where_made(self, role: Role) -> Self {
+    pub fn for_role(self, role: Role) -> Self {
         if role == Role::Made { self } else { Self::Host }
     }
 }

@@ -201,7 +201,8 @@ pub struct Candidate {
     pub work: String,
     /// Whether the program has the bytes in its memory. An interface that moves bytes only within the kernel cannot be
     /// recommended.
-    pub sees: bool,
+    #[serde(rename = "sees")]
+    pub delivers_bytes: bool,
 }
 
 /// A comparison of interfaces that moved the same bytes.
@@ -487,7 +488,8 @@ pub struct LoadCurve {
     /// The headline with all its numbers, in one sentence.
     pub sentence: String,
     /// Indices of the results that support the headline.
-    pub rests_on: Vec<usize>,
+    #[serde(rename = "rests_on")]
+    pub headline_results: Vec<usize>,
 }
 
 /// If fathom's own lateness is more than this share of a percentile in an open loop, the percentile

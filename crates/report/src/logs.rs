@@ -141,7 +141,7 @@ struct FioLog {
     /// over, as in fio.
     from_ns: u64,
     io_priority: Option<IoPriority>,
-    /// Priorities that only some operations have. [`LogLine::share`] selects one.
+    /// Priorities that only some operations have. [`LogLine::op_priority_number`] selects one.
     op_priorities: Vec<IoPriority>,
 }
 
@@ -202,7 +202,7 @@ struct LogLine {
     offset: u64,
     issued_ns: u64,
     /// Number of the operation's entry in `op_priorities`, from 1; 0 if it has none.
-    share: u8,
+    op_priority_number: u8,
 }
 
 impl FioLog {
@@ -266,7 +266,7 @@ impl FioLog {
             bytes,
             offset: one.offset,
             issued_ns: if has_issue { end_ns.saturating_sub(one.service_ns) } else { 0 },
-            share: one.share,
+            op_priority_number: one.share,
         }
     }
 
@@ -291,7 +291,16 @@ impl FioLog {
                 _ => (mean, i.max_ns),
             };
             let ms = if is_rate { end_ms.saturating_sub(1) } else { end_ms.min(last_ms) };
-            Some(LogLine { ms, value, largest, kind: i.kind, bytes: 0, offset: 0, issued_ns: 0, share: 0 })
+            Some(LogLine {
+                ms,
+                value,
+                largest,
+                kind: i.kind,
+                bytes: 0,
+                offset: 0,
+                issued_ns: 0,
+                op_priority_number: 0,
+            })
         };
         intervals.all.into_iter().filter(|i| is_logged(i.kind)).filter_map(line).collect()
     }
@@ -307,7 +316,8 @@ impl FioLog {
         if *offset {
             let _ = write!(out, ", {}", line.offset);
         }
-        let own = usize::from(line.share).checked_sub(1).and_then(|at| self.op_priorities.get(at));
+        let own =
+            usize::from(line.op_priority_number).checked_sub(1).and_then(|at| self.op_priorities.get(at));
         let io_priority = own.copied().or(self.io_priority);
         let _ = if *priority {
             write!(out, ", 0x{:04x}", io_priority.map_or(0, IoPriority::number))
@@ -525,7 +535,7 @@ fn operations_and_intervals_have_the_same_columns() {
         kind,
         share: 0,
     };
-    each.take(&[one, Operation { latency_ns: 8, ..one }]);
+    each.append(&[one, Operation { latency_ns: 8, ..one }]);
     let names = [vec![vec!["a, b".to_owned()]]];
     let text = |rows| String::from_utf8(csv_content(&names, &[log(rows)])).unwrap_or_default();
     let intervals = Rows::Intervals(each.intervals(0, 10));
@@ -574,7 +584,7 @@ mod tests {
             kind: *kind,
             share: u8::from(*kind == Kind::Write),
         };
-        rows.take(&operations.iter().map(each).collect::<Vec<_>>());
+        rows.append(&operations.iter().map(each).collect::<Vec<_>>());
         WorkerLog { run: 1, job: 0, phase: 0, stream: 0, number: 1, began_unix_ms: 1_000_000, rows }
     }
 

@@ -6,9 +6,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 /// Maximum number of vectors per call: `UIO_MAXIOV` of `linux/uio.h`.
-pub const MOST_VECTORS: usize = 1024;
+pub const MAX_VECTORS_PER_CALL: usize = 1024;
 /// Maximum bytes per call: `MAX_RW_COUNT` of `linux/fs.h`.
-pub const MOST_BYTES: u64 = 0x7fff_f000;
+pub const MAX_BYTES_PER_CALL: u64 = 0x7fff_f000;
 
 /// Preallocated vectors of a call.
 #[derive(Debug)]

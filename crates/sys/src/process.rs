@@ -107,7 +107,7 @@ pub fn wait(block: bool) -> io::Result<Option<Ended>> {
 ///
 /// # Errors
 /// `EINVAL` for a signal that does not exist or cannot be handled.
-pub fn take(signal: i32) -> io::Result<()> {
+pub fn run_default_action(signal: i32) -> io::Result<()> {
     let mut previous = MaybeUninit::<libc::sigaction>::zeroed();
     let mut default = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: a sigaction of zeros with the action SIG_DFL is valid; the kernel reads it and fills the other one, both in this frame. The
@@ -166,6 +166,6 @@ fn only_open_descriptors_are_duplicated() {
 
 #[test]
 fn ignored_signals_return_and_invalid_ones_are_refused() {
-    assert!(take(libc::SIGURG).is_ok() && take(libc::SIGWINCH).is_ok());
-    assert!(take(libc::SIGKILL).is_err() && take(4_711).is_err());
+    assert!(run_default_action(libc::SIGURG).is_ok() && run_default_action(libc::SIGWINCH).is_ok());
+    assert!(run_default_action(libc::SIGKILL).is_err() && run_default_action(4_711).is_err());
 }

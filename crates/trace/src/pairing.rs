@@ -71,11 +71,11 @@ pub struct Pairing {
     /// Requests that the driver returned.
     requeued: HashMap<RequestKey, VecDeque<u64>>,
     /// By sector: writes with a flush that were requested and not issued yet.
-    asked: HashMap<u64, VecDeque<u64>>,
+    requested_flush_writes: HashMap<u64, VecDeque<u64>>,
     /// By sector: writes with a flush that were issued and have not ended yet.
     ending: HashMap<u64, VecDeque<u64>>,
     /// Requested flushes without data that have not ended yet.
-    empty: VecDeque<u64>,
+    empty_flushes: VecDeque<u64>,
     /// Set after events were lost: the serial number of the first request after the loss, and a time. At that time, the pending requests
     /// from before the loss are given up, because their completions may be among the lost events.
     lossy_until: Option<(u64, u64)>,
@@ -175,9 +175,9 @@ impl Pairing {
         let flags = names.flags(&Flags { kind: RowKind::RequestedFlush, rwbs, error: 0 });
         let number = self.slots.push(Row { flags, ..self.row(event) });
         if event.sectors == 0 {
-            self.empty.push_back(number);
+            self.empty_flushes.push_back(number);
         } else {
-            self.asked.entry(event.sector).or_default().push_back(number);
+            self.requested_flush_writes.entry(event.sector).or_default().push_back(number);
         }
     }
 
@@ -215,13 +215,13 @@ impl Pairing {
     /// Finds the event by which a task requested this write with a flush. Copies the task and the letters of that event to the row of the
     /// write's data.
     fn find_owner(&mut self, event: &Event, names: &mut Names, row: &mut Row) {
-        let Some(number) = pop(&mut self.asked, &event.sector) else { return };
+        let Some(number) = pop(&mut self.requested_flush_writes, &event.sector) else { return };
         let issued_with_fua = names.flags_at(event.flags).is_some_and(Flags::has_fua);
         let Some(slot) = self.slots.pending(number) else { return };
         row.task = slot.row.task;
-        let asked = names.flags_at(slot.row.flags).cloned().unwrap_or_default();
-        row.flags = names.flags(&Flags::parse(&asked.rwbs));
-        if issued_with_fua && !asked.has_preflush() {
+        let requested = names.flags_at(slot.row.flags).cloned().unwrap_or_default();
+        row.flags = names.flags(&Flags::parse(&requested.rwbs));
+        if issued_with_fua && !requested.has_preflush() {
             // The device itself makes the write stable (FUA), so no separate end follows.
             self.slots.finish(number, State::Dropped);
         } else {
@@ -275,12 +275,12 @@ impl Pairing {
             if self.is_between(event.at_ns) {
                 self.counts.completed.empty_flushes += 1;
             }
-            number = self.empty.pop_front();
+            number = self.empty_flushes.pop_front();
         }
         let Some(number) = number else { return };
         let Some(slot) = self.slots.pending(number) else { return };
-        let asked = slot.row.issue_ns.saturating_add(self.scope.start_ns);
-        slot.row.latency_ns = Some(event.at_ns.saturating_sub(asked));
+        let requested_ns = slot.row.issue_ns.saturating_add(self.scope.start_ns);
+        slot.row.latency_ns = Some(event.at_ns.saturating_sub(requested_ns));
         self.slots.finish(number, State::Done);
     }
 
@@ -363,8 +363,8 @@ impl Pairing {
         }
         let slots = &mut self.slots;
         self.in_flight.retain(|_, queue| slots.pending(queue.newest).is_some());
-        self.empty.retain(|number| slots.pending(*number).is_some());
-        retain_pending(&mut self.asked, slots);
+        self.empty_flushes.retain(|number| slots.pending(*number).is_some());
+        retain_pending(&mut self.requested_flush_writes, slots);
         retain_pending(&mut self.ending, slots);
         retain_pending(&mut self.requeued, slots);
     }

@@ -445,7 +445,7 @@ impl Point<'_> {
 }
 
 /// Default maximum of outstanding I/Os, as in Iometer.
-const MOST_OUTSTANDING: u32 = 32;
+const MAX_OUTSTANDING: u32 = 32;
 /// Factor of exponential steps, and difference between linear steps of outstanding I/Os, as in
 /// Iometer.
 const STEP_FACTOR: u32 = 2;
@@ -561,7 +561,7 @@ fn loads_of_cycle(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32)
     };
     let depths = if depths_rise {
         let step = sweep_spec.step.unwrap_or(Step::Exponential);
-        step.values(1, most(&axes.depth, MOST_OUTSTANDING), STEP_FACTOR).collect()
+        step.values(1, most(&axes.depth, MAX_OUTSTANDING), STEP_FACTOR).collect()
     } else {
         given_or(&axes.depth, &[1])
     };

@@ -21,6 +21,7 @@ use analysis::strategy::sweep::{FRESH_RUNS, REFERENCE_EVERY};
 use cell::GridBuilder;
 use machine::root::Root;
 use model::job::{Cache, Kind, Mix};
+use model::name;
 use model::plan::{MAKING_NS, Role, Strategy};
 use model::spec::axes::{AXES, Axes, IOMETER, MEMORY_BYTES, Preset, Procedure, Rounds};
 use model::spec::iometer::Spec;
@@ -218,10 +219,12 @@ fn choose_works(
         sweep_spec.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
     if has_user_target && !is_work_typed && request.destroy.is_empty() {
         if let Some(preset) = sweep_spec.preset.filter(|p| p.rounds().is_some()) {
-            let path = targets.first().map(|t| model::name::shown(&t.path)).unwrap_or_default();
+            let path = targets.first().map(|t| name::text(&t.path)).unwrap_or_default();
             return Err(Failure::Refused(format!(
-                "--preset {} overwrites all of {path}; type --destroy {path} if its data are not needed, or name a directory, in which fathom makes a test file",
-                preset.name
+                "--preset {} overwrites all of {}; type --destroy={} if its data are not needed, or name a directory, in which fathom makes a test file",
+                preset.name,
+                name::visible(&path),
+                name::quoted(&path)
             )));
         }
         all.retain(|work| !work.writes());

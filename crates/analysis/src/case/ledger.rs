@@ -209,7 +209,7 @@ fn distances_from_top(place: &Place) -> Vec<u32> {
 
 fn count_layer<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> CountedLayer<'a> {
     let until = |moment| -> Known<BlockStat> {
-        if let Some(why) = case::blind(place, layer) {
+        if let Some(why) = case::counters_off_reason(place, layer) {
             return Err(why);
         }
         case.need_run()?;
@@ -268,7 +268,7 @@ pub(crate) fn why_refused(case: &Case, kind: Kind) -> Option<Refused> {
 /// Returns the streams of the case whose refused attempts are submitted again, with their indices in the phase.
 fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = (usize, &'c Stream)> {
     let streams = case.phase_streams().iter().enumerate();
-    streams.filter(|(at, stream)| case.counts(*at) && repeats_refused(stream))
+    streams.filter(|(at, stream)| case.has_stream(*at) && repeats_refused(stream))
 }
 
 /// Whether the refused attempts of a stream are submitted again.

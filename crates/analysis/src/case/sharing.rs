@@ -158,7 +158,7 @@ impl<'a> Case<'a> {
     }
 
     /// Whether this stream of the phase is one of the streams of this case.
-    pub(crate) fn counts(&self, stream: usize) -> bool {
+    pub(crate) fn has_stream(&self, stream: usize) -> bool {
         self.members.contains(&stream)
     }
 

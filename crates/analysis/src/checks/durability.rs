@@ -49,15 +49,15 @@ fn is_volatile(layer: &Layer) -> Known<bool> {
 /// Returns the lowest disks that report a volatile write cache, and why there may be others: disks are unknown, or one does not
 /// report its cache.
 fn volatile_disks<'a>(case: &Case<'a>) -> (Vec<&'a Layer>, Known<()>) {
-    let (mut disks, mut all_known) = (Vec::new(), case.lowest_layers().map(drop));
+    let (mut disks, mut completeness) = (Vec::new(), case.lowest_layers().map(drop));
     for disk in case.layers(|layer| layer.below.is_empty()) {
         match is_volatile(disk) {
             Ok(true) => disks.push(disk),
             Ok(false) => {}
-            Err(why) => all_known = all_known.and(Err(why)),
+            Err(why) => completeness = completeness.and(Err(why)),
         }
     }
-    (disks, all_known)
+    (disks, completeness)
 }
 
 /// Returns the number of syncs of the stream that must reach the disk: sync calls, and writes that are stable before
@@ -144,8 +144,8 @@ fn check_sync_without_flush(case: &Case) -> Known<Answer> {
         );
         return not_durable_finding(case, &sentence, evidence([]));
     }
-    let (disks, all_known) = volatile_disks(case);
-    all_known?;
+    let (disks, completeness) = volatile_disks(case);
+    completeness?;
     if disks.is_empty() {
         return holds("The disk reports no volatile cache, so a sync needs no flush.", evidence([]));
     }
@@ -246,8 +246,8 @@ fn check_barriers_off(case: &Case) -> Known<Answer> {
     }
     let machine = case.machine.ok_or("the record names no host")?;
     machine.fact(LIBRARIES)?;
-    let (file_systems, all_known) = split_known(Ok(case.file_systems()));
-    all_known?;
+    let (file_systems, completeness) = split_known(Ok(case.file_systems()));
+    completeness?;
     if file_systems.iter().any(|fs| fs.kind == "zfs") {
         return not_checked(
             "zfs keeps `sync` as a property of the dataset, which no kernel file shows (zfs get sync)",
@@ -315,28 +315,28 @@ const FLUSH_TOO_CHEAP: Check = Check {
 };
 
 fn check_flush_too_cheap(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let (disks, mut all_known) = volatile_disks(case);
+    let (disks, mut completeness) = volatile_disks(case);
     if disks.is_empty() {
-        all_known?;
+        completeness?;
         return holds("The disk reports no volatile cache, so there is nothing to flush.", evidence([]));
     }
     if !case.syncs_within_window() || earlier.finds(CheckId::C02) || earlier.finds(CheckId::C01) {
         return Ok(Answer::DoesNotApply);
     }
     let is_virtual = case.machine.ok_or("the record names no host")?.virtual_by.clone()?.is_some();
-    let mut last_ns = None;
+    let mut flush_ns = None;
     for disk in disks {
         match time_flushes(case, disk, is_virtual) {
-            Ok(FlushTime::Credible(ns)) => last_ns = Some(ns),
+            Ok(FlushTime::Credible(ns)) => flush_ns = Some(ns),
             Ok(FlushTime::TooShort(finding)) => return finding.found(),
             Ok(FlushTime::NoFlush) => {}
-            Err(why) => all_known = all_known.and(Err(why)),
+            Err(why) => completeness = completeness.and(Err(why)),
         }
     }
-    all_known?;
+    completeness?;
     // C01 reports missing flushes.
-    let Some(ns) = last_ns else { return Ok(Answer::DoesNotApply) };
-    holds("A flush took long enough to have reached a medium.", evidence([("flush_ns", ns)]))
+    let Some(flush_ns) = flush_ns else { return Ok(Answer::DoesNotApply) };
+    holds("A flush took long enough to have reached a medium.", evidence([("flush_ns", flush_ns)]))
 }
 
 /// The mean time of a flush of one disk.
@@ -419,9 +419,9 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
         .with_fix("See the notes for the reason (`dmesg` shows disk errors), and measure again.".to_owned())
         .found();
     }
-    let (disks, all_known) = volatile_disks(case);
+    let (disks, completeness) = volatile_disks(case);
     if disks.is_empty() {
-        all_known?;
+        completeness?;
         let sentence = "The disk reports no volatile cache, so writes that reached it are durable.";
         return holds(sentence, evidence([]));
     }
@@ -505,7 +505,7 @@ const REMOTE_ACK: Check = Check {
 };
 
 fn check_remote_ack(case: &Case) -> Known<Answer> {
-    let (file_systems, all_known) = split_known(Ok(case.file_systems()));
+    let (file_systems, completeness) = split_known(Ok(case.file_systems()));
     let kinds: BTreeSet<&str> = file_systems.iter().map(|fs| fs.kind.as_str()).collect();
     let remote = kinds.into_iter().filter(|kind| REMOTE.iter().any(|r| kind.starts_with(r)));
     let (counted, uncounted): (Vec<&str>, Vec<&str>) = remote.partition(|kind| kind.starts_with(COUNTED));
@@ -526,7 +526,7 @@ fn check_remote_ack(case: &Case) -> Known<Answer> {
         }
     }
     if sentences.is_empty() {
-        all_known?;
+        completeness?;
         return holds("No server is between a write and its storage.", evidence([]));
     }
     Detail::new(Severity::Note, sentences.join(" "), evidence([])).found()
@@ -734,7 +734,7 @@ fn an_unknown_disk_does_not_hide_a_cache_that_is_only_declared_safe() {
     let mut record = stable_writes().record();
     let place = &mut record.header.hosts[0].places[0];
     place.layers[0].queue.insert("fua".into(), "1\n".into());
-    place.blind = Some("the other disks are hidden".into());
+    place.unresolved_reason = Some("the other disks are hidden".into());
     assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), Some(Severity::Relabels));
     record.header.hosts[0].places[0].layers[0].queue.remove("fua");
     assert!(SYNC_WITHOUT_FLUSH.answer(&record).is_err_and(|why| why.contains("hidden")));
@@ -917,7 +917,7 @@ fn only_a_failed_sync_of_a_written_target_of_the_stream_biases() {
 #[test]
 fn an_unknown_disk_hides_neither_a_fast_flush_nor_a_volatile_cache() {
     let next_to_unknown = |mut record: Record| {
-        record.header.hosts[0].places[0].blind = Some("the other disks are hidden".into());
+        record.header.hosts[0].places[0].unresolved_reason = Some("the other disks are hidden".into());
         record
     };
     let fast = next_to_unknown(with_flushes(&stable_writes(), "write back", 11_000, 200));
@@ -940,7 +940,7 @@ fn with_second_target(mut record: Record, kind: Option<&str>) -> Record {
     if let (Some(kind), Some(fs)) = (kind, &mut place.file_system) {
         (fs.kind, fs.mount_point) = (kind.into(), "/second".into());
     } else {
-        (place.file_system, place.blind) = (None, Some("the mount is hidden".into()));
+        (place.file_system, place.unresolved_reason) = (None, Some("the mount is hidden".into()));
     }
     record.header.hosts[0].places.push(place);
     record

@@ -30,9 +30,9 @@ fn hosts_of_job<'c>(case: &Case<'c>) -> &'c [HostRecord] {
 
 /// Returns the runs of this result in which any host measured.
 fn measured_runs<'c>(case: &Case<'c>) -> Vec<&'c RunOnHosts> {
-    let phase_of_job = (case.job_index as u32, case.phase_index as u32);
+    let job_and_phase = (case.job_index as u32, case.phase_index as u32);
     let all = fleet(case).into_iter().flat_map(|f| &f.runs);
-    all.filter(|run| (run.index.job, run.index.phase) == phase_of_job && run.longest_ns > 0).collect()
+    all.filter(|run| (run.index.job, run.index.phase) == job_and_phase && run.longest_ns > 0).collect()
 }
 
 /// The identity of storage: equal for two hosts that use the same storage.
@@ -84,17 +84,17 @@ fn storage_of_host(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
 /// Returns the storage that several hosts share, with the ranks of these hosts, and why the storage of a host is unknown.
 fn shared_storage(case: &Case) -> (Vec<(Storage, Vec<usize>)>, Known<()>) {
     let count = hosts_of_job(case).len();
-    let (mut storage_by_rank, mut all_known) = (Vec::new(), Ok(()));
+    let (mut storage_by_rank, mut completeness) = (Vec::new(), Ok(()));
     for rank in 0..count {
         let storage = storage_of_host(case, rank);
-        all_known = all_known.and(storage.as_ref().map(|_| ()).map_err(Clone::clone));
+        completeness = completeness.and(storage.as_ref().map(|_| ()).map_err(Clone::clone));
         storage_by_rank.push(storage.unwrap_or_default());
     }
     let all: BTreeSet<&Storage> = storage_by_rank.iter().flatten().collect();
     let ranks_with =
         |storage: &Storage| (0..count).filter(|rank| storage_by_rank[*rank].contains(storage)).collect();
     let shared = all.into_iter().map(|storage| (storage.clone(), ranks_with(storage)));
-    (shared.filter(|(_, ranks): &(_, Vec<usize>)| ranks.len() > 1).collect(), all_known)
+    (shared.filter(|(_, ranks): &(_, Vec<usize>)| ranks.len() > 1).collect(), completeness)
 }
 
 /// Lists the names of the hosts with these ranks, as in `a, b and c`.
@@ -359,14 +359,14 @@ const ANOTHERS_CACHE: Check = Check {
 };
 
 fn check_anothers_cache(case: &Case) -> Known<Answer> {
-    let (shared, all_known) = shared_storage(case);
+    let (shared, completeness) = shared_storage(case);
     let Some((storage, ranks)) = shared.iter().max_by_key(|(_, ranks)| ranks.len()) else {
-        all_known?;
+        completeness?;
         return holds("No host reads from storage that another host also uses.", evidence([]));
     };
     let answer = decide_shared_storage(case, storage, ranks)?;
     if !matches!(answer, Answer::Finding(_)) {
-        all_known?;
+        completeness?;
     }
     Ok(answer)
 }
@@ -491,11 +491,11 @@ const COUNTED_TWICE: Check = Check {
 
 fn check_counted_twice(case: &Case) -> Known<Answer> {
     let hosts = hosts_of_job(case);
-    let (mut kernels, mut all_known): (BTreeMap<u32, Vec<usize>>, _) = (BTreeMap::new(), Ok(()));
+    let (mut kernels, mut completeness): (BTreeMap<u32, Vec<usize>>, _) = (BTreeMap::new(), Ok(()));
     for (rank, host) in hosts.iter().enumerate() {
         match host.kernel {
             Some(kernel) => kernels.entry(kernel).or_default().push(rank),
-            None => all_known = all_known.and(Err(format!("the kernel of {} is unknown", host.name))),
+            None => completeness = completeness.and(Err(format!("the kernel of {} is unknown", host.name))),
         }
     }
     let largest_group = kernels.values().map(Vec::len).max().unwrap_or(0);
@@ -519,7 +519,7 @@ fn check_counted_twice(case: &Case) -> Known<Answer> {
             device.name()
         ),
         (None, None) => {
-            all_known?;
+            completeness?;
             storage_known?;
             return holds("Every host has its own kernel, and no two hosts share a device.", numbers);
         }
@@ -675,7 +675,7 @@ fn shared() -> model::record::Record {
     for host in &mut record.header.hosts {
         let place = &mut host.places[0];
         place.layers.clear();
-        place.blind = Some("its devices are on another machine".into());
+        place.unresolved_reason = Some("its devices are on another machine".into());
         place.file_system.as_mut().unwrap().source = "server:/export".into();
     }
     record.header.plan.targets[0].role = Role::File;

@@ -159,26 +159,29 @@ impl Check {
             Ok(Answer::Undecided(why)) => return Err(why),
             decided => return decided,
         };
-        let (mut all, mut why) = (Arc::clone(&case.runs), first_why.clone());
+        let (mut remaining_runs, mut last_why) = (Arc::clone(&case.runs), first_why.clone());
         for _ in 0..MAX_REASONS {
             let has_other_answer = |runs: &&[CaseRun]| {
                 let answer = self.ask_about(&case.with_runs(*runs), answers);
-                !matches!(answer, Err(here) if is_same_reason(&here, &why))
+                !matches!(answer, Err(why) if is_same_reason(&why, &last_why))
             };
-            let groups = all.chunks(all.len().div_ceil(MAX_GROUPS).max(1));
-            let part: Arc<[CaseRun]> = groups.filter(has_other_answer).flatten().copied().collect();
-            let read = part.len();
-            if read == 0 || read == all.len() {
+            let groups = remaining_runs.chunks(remaining_runs.len().div_ceil(MAX_GROUPS).max(1));
+            let runs_with_evidence: Arc<[CaseRun]> =
+                groups.filter(has_other_answer).flatten().copied().collect();
+            let checked_runs = runs_with_evidence.len();
+            if checked_runs == 0 || checked_runs == remaining_runs.len() {
                 break;
             }
-            all = Arc::clone(&part);
-            match self.ask_about(&case.with_runs(part), answers) {
+            remaining_runs = Arc::clone(&runs_with_evidence);
+            match self.ask_about(&case.with_runs(runs_with_evidence), answers) {
                 Ok(Answer::Finding(mut found)) => {
-                    found.sentence +=
-                        &format!(" Only {read} of {} runs were checked: {first_why}.", case.runs.len());
+                    found.sentence += &format!(
+                        " Only {checked_runs} of {} runs were checked: {first_why}.",
+                        case.runs.len()
+                    );
                     return found.found();
                 }
-                Err(next) => why = next,
+                Err(why) => last_why = why,
                 Ok(_) => break,
             }
         }

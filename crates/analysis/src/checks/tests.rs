@@ -106,7 +106,7 @@ fn with_unknown_target(mut record: Record, is_place_known: bool) -> Record {
     places.insert(0, places[0].clone());
     if !is_place_known {
         let place = &mut places[0];
-        (place.file_system, place.blind) = (None, Some("the device chain is hidden".into()));
+        (place.file_system, place.unresolved_reason) = (None, Some("the device chain is hidden".into()));
         (place.layers, place.tops) = (Vec::new(), Vec::new());
     }
     let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence).chain(&mut record.evidence);

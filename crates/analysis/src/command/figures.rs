@@ -142,7 +142,7 @@ fn use_of_devices(
     seconds: f64,
 ) -> Known<Vec<DeviceUse>> {
     let places = &machine.ok_or("the record names no host")?.places;
-    if let Some(why) = places.iter().find_map(|place| place.blind.clone()) {
+    if let Some(why) = places.iter().find_map(|place| place.unresolved_reason.clone()) {
         return Err(why);
     }
     let (start, stop) = (start.clone()?, stop.clone()?);
@@ -195,7 +195,8 @@ fn cached_read_bytes(end: &CommandEnd) -> Known<u64> {
 /// # Errors
 /// Why the bytes of read calls may not be bytes of files, or why the command read files without calls.
 fn check_that_reads_are_of_files(end: &CommandEnd) -> Known<()> {
-    if let Some((one, why)) = end.named.iter().find_map(|one| Some((one, one.blind.as_ref()?))) {
+    if let Some((one, why)) = end.named.iter().find_map(|one| Some((one, one.hidden_device_reason.as_ref()?)))
+    {
         return Err(format!("reads from {} are not counted: {why}", one.path));
     }
     if let Some(source) = end.byte_sources.first() {

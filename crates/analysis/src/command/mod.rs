@@ -500,7 +500,7 @@ mod tests {
                 }),
                 after: Ok(FilesState::default()),
                 memory: None,
-                blind: None,
+                hidden_device_reason: None,
                 device: Some("vda".into()),
             }],
             byte_sources: Vec::new(),
@@ -754,7 +754,7 @@ mod tests {
         let unseen = CommandEnd { traced: Err("not root".into()), single_process: Ok(false), ..end(0) };
         let nameless = CommandEnd { named: Vec::new(), ..end(0) };
         let mut remote = end(0);
-        remote.named[0].blind = Some("it is on nfs4".into());
+        remote.named[0].hidden_device_reason = Some("it is on nfs4".into());
         for end in [pipe, zero, several, unseen, nameless, remote] {
             let (report, run) = judged(end, [0, 0]);
             assert!(run.cached_read_bytes.is_err(), "{run:?}");

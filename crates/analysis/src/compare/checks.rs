@@ -123,7 +123,7 @@ fn check_not_alike(context: &Context) -> Vec<NamedAnswer> {
     for (pair, unknown) in context.pairs.iter().zip(&context.unknown) {
         let mut add = |answer| out.push((vec![pair.name.clone()], answer));
         let findings: Vec<Detail> =
-            [other_work(pair, context), side_without_number(pair, context), other_differences(pair)]
+            [find_different_work(pair, context), side_without_number(pair, context), other_differences(pair)]
                 .into_iter()
                 .flatten()
                 .collect();
@@ -144,8 +144,8 @@ fn detail_with_fix(severity: Severity, sentence: String, fix: &str) -> Detail {
 }
 
 /// Returns the finding for sides that did different work. If the user accepts it, it relabels the comparison instead of invalidating it.
-fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
-    let sentence = compare::other_work(&pair.differences, context.name)? + ".";
+fn find_different_work(pair: &Pair, context: &Context) -> Option<Detail> {
+    let sentence = compare::describe_other_work(&pair.differences, context.name)? + ".";
     Some(if context.is_accepted {
         detail_with_fix(Severity::Relabels, sentence, "")
     } else {
@@ -155,7 +155,7 @@ fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
 
 /// Returns the finding for a side without a number, with several configurations, or with sessions that lack the result.
 fn side_without_number(pair: &Pair, context: &Context) -> Option<Detail> {
-    let other_work = compare::other_work(&pair.differences, context.name);
+    let other_work = compare::describe_other_work(&pair.differences, context.name);
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
     // The reason for a missing number ends with the fix.
     let fix = if pair.no_number { "" } else { "Remove this cause and measure again." };

@@ -256,7 +256,7 @@ fn draft(a: &PooledResult, b: &PooledResult, sessions: [usize; 2], name: &str, o
     let [first_a, first_b] = [a, b].map(|side| side.first().copied());
     let (differences, unknown) =
         first_a.zip(first_b).map(|(a, b)| find_differences(a, b)).unwrap_or_default();
-    let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
+    let other_work = (!options.accept_differences).then(|| describe_other_work(&differences, name)).flatten();
     let lacks_number =
         |side: &PooledResult| side.iter().any(|one| fingerprint::why_no_number(*one).is_some());
     // Different requests are the first reason to refuse, even if a result has no number.
@@ -369,7 +369,7 @@ fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
 }
 
 /// Returns why two results are not compared: they measure different work, or their conditions differ. `None` if they are compared.
-fn other_work(differences: &[Difference], name: &str) -> Option<String> {
+fn describe_other_work(differences: &[Difference], name: &str) -> Option<String> {
     let refusing: Vec<String> = differences.iter().filter(|d| d.refuses).map(show_difference).collect();
     let which = if is_undecidable(differences) {
         "were measured under different conditions"

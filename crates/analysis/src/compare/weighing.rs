@@ -24,7 +24,7 @@ use crate::compare::checks;
 use crate::compare::{PooledResult, SideResult};
 use crate::findings::accept_flags;
 use crate::threshold::{
-    MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
+    CANNOT_TELL_ABOVE, MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, TOLERANCE, TOLERANCE_OF_TAIL,
 };
 use crate::verdict::{PASS_UNLESS_PROVEN, judge_undecided};
 use model::comparison::{ComparisonAnswer, GateOutcome, Metric, Other, Pair, SlowdownGate};
@@ -193,7 +193,7 @@ impl WeighedNumber {
             return cannot(why);
         }
         let largest = high.exp_m1().max(-low.exp_m1());
-        if largest > SAYS_NOTHING {
+        if largest > CANNOT_TELL_ABOVE {
             return cannot(format!(
                 "the runs differ so much from each other that a difference of {} is possible",
                 show_share(largest)

@@ -390,7 +390,7 @@ use crate::fixture::Fixture;
 /// Adds a snapshot every half second to runs that have none. `done` is the share that is completed at a point of the run, and `ms_per_io`
 /// the time of a request.
 #[cfg(test)]
-pub(crate) fn look_inside(
+pub(crate) fn add_snapshots(
     record: &mut model::record::Record,
     ms_per_io: impl Fn(f64) -> f64,
     done: impl Fn(f64) -> f64,
@@ -465,7 +465,7 @@ fn a_missing_or_short_series_gives_a_reason() {
 #[test]
 fn counters_are_interpolated_between_snapshots() {
     let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
-    look_inside(&mut record, |part| if part <= 0.5 { 1.0 } else { 3.0 }, |part| part);
+    add_snapshots(&mut record, |part| if part <= 0.5 { 1.0 } else { 3.0 }, |part| part);
     let case = &crate::case::cases(&record)[0];
     let work = DeviceWork::from_run(&case.runs[0], &case.top_layers().unwrap()).unwrap();
     let first = work.between(0.0, 0.5e9).unwrap();

@@ -221,7 +221,7 @@ fn only_forwards(place: &Place, layer: &Layer) -> bool {
 impl LowerDisk<'_> {
     fn traffic(&self, case: &Case) -> Known<Traffic> {
         let name = &self.disk.name;
-        if let Some(why) = self.disk.blind() {
+        if let Some(why) = self.disk.counters_off_reason() {
             return Err(why);
         }
         if let Some(layer) = self.independent {

@@ -243,7 +243,7 @@ pub fn find_neighbour(record: &Record) -> Option<Neighbour> {
     let (start, end) = (at(Moment::IdleStart)?, at(Moment::IdleEnd)?);
     let seconds = end.at_ns.checked_sub(start.at_ns)? as f64 / 1e9;
     let layers = record.header.hosts.first()?.places.iter().flat_map(|place| &place.layers);
-    let mut disks = layers.filter(|l| l.kind != LayerKind::Partition && l.blind().is_none());
+    let mut disks = layers.filter(|l| l.kind != LayerKind::Partition && l.counters_off_reason().is_none());
     let by = disks.find_map(|disk| {
         let done = BlockStat::between(start, end, &disk.stat_file).ok()?.total();
         ForeignTraffic { device: disk.name.clone(), bytes: done.bytes, ios: Some(done.ios), seconds }

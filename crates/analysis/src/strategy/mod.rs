@@ -11,7 +11,7 @@ pub mod repeats;
 pub mod sweep;
 mod targets;
 
-use crate::runs::runs_in;
+use crate::runs::rates_by_repeat;
 pub use crate::runs::{Summary, latencies, rate, service_times};
 use model::plan::{Plan, Strategy};
 use model::record::{Pairing, Record};
@@ -226,7 +226,7 @@ fn rates(done: &[Summary], job: usize) -> Vec<f64> {
 /// were measured because a finding withholds or relabels the number.
 pub(crate) fn settle_note(record: &Record, report: &Report) -> Option<String> {
     let Strategy::Settle { at_most } = record.header.plan.strategy else { return None };
-    let (first, measured) = (record.header.plan.runs, runs_in(record, 0).len() as u32);
+    let (first, measured) = (record.header.plan.runs, rates_by_repeat(record, 0).len() as u32);
     let is_decided = match report.answer.as_ref()?.word {
         AnswerWord::Pass | AnswerWord::Fail => true,
         AnswerWord::Inconclusive => false,
@@ -241,7 +241,7 @@ pub(crate) fn settle_note(record: &Record, report: &Report) -> Option<String> {
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let plan = &record.header.plan;
     let note_of = |(at, job): (usize, &model::job::Job)| {
-        let rates: Vec<f64> = runs_in(record, at).into_iter().map(|(_, rate)| rate).collect();
+        let rates: Vec<f64> = rates_by_repeat(record, at).into_iter().map(|(_, rate)| rate).collect();
         match plan.strategy {
             // The note of --settle depends on the answer, and covers all jobs.
             Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) | Strategy::Settle { .. } => None,

@@ -11,7 +11,7 @@
 //! `compare` check this rule.
 
 use super::{Next, StrategyPlan, Summary, disturbed, rates};
-use crate::runs::runs_in;
+use crate::runs::rates_by_repeat;
 use crate::strategy::repeats::{self, IN_A_ROW};
 use crate::threshold::{MARGIN, TOLERANCE};
 use model::record::Record;
@@ -222,7 +222,8 @@ impl Clock {
 /// Notes the number of further rounds and why they ended; `None` if nothing was measured.
 pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
     let plan = &record.header.plan;
-    let rates = |job: usize| runs_in(record, job).into_iter().map(|(_, rate)| rate).collect::<Vec<f64>>();
+    let rates =
+        |job: usize| rates_by_repeat(record, job).into_iter().map(|(_, rate)| rate).collect::<Vec<f64>>();
     let tests = layout.tests as usize;
     let rounds_of = |group: usize| layout.jobs(group).map(|job| rates(job).len() as u32).min().unwrap_or(0);
     let rounds: Vec<u32> = (0..tests).map(rounds_of).collect();

@@ -9,7 +9,7 @@
 use super::{Conclusion, Question};
 use crate::case::{Case, CaseRun, share};
 use crate::findings::CaseAnswers;
-use crate::threshold::SAYS_NOTHING;
+use crate::threshold::CANNOT_TELL_ABOVE;
 use crate::verdict::{Judged, ReportHead, why_without};
 use model::Known;
 use model::evidence::{Extents, Moment};
@@ -54,7 +54,7 @@ impl Question for InterfaceComparison {
             row.findings.dedup();
             let (why_without, rates) =
                 (why_without(result, counted_checks), rates_by_round(judged, candidate.job));
-            Some(RatedRow { delivers_bytes: candidate.sees, row, why_without, rates })
+            Some(RatedRow { delivers_bytes: candidate.delivers_bytes, row, why_without, rates })
         };
         let rows: Vec<RatedRow> = self.candidates.iter().filter_map(rated).collect();
         let (advice, no_advice) = advise(&rows, results, &explain_few_runs(record));
@@ -263,7 +263,7 @@ const MAX_EQUAL_BOUND: f64 = 0.10;
 
 /// A row that is not surely slower than another is in the group if its bound ([`Gap::at_most`]) is at most this share.
 /// A larger bound is allowed if it is at most [`MAX_TIMES_LEAST_BOUND`] times the smallest bound of these rows, and at
-/// most [`SAYS_NOTHING`].
+/// most [`CANNOT_TELL_ABOVE`].
 const MAX_OPEN_BOUND: f64 = 0.25;
 
 /// The bounds of two equally fast rows differ by chance up to this factor. Both remain in the group, so that the
@@ -314,7 +314,7 @@ struct FastestGroup {
 fn find_fastest_group(gaps: &[Gap]) -> Option<FastestGroup> {
     let open = gaps.iter().filter(|gap| !gap.is_surely_below).map(|gap| gap.at_most);
     let least = open.min_by(f64::total_cmp)?;
-    let allowed = (MAX_TIMES_LEAST_BOUND * least).min(SAYS_NOTHING).max(least).max(MAX_OPEN_BOUND);
+    let allowed = (MAX_TIMES_LEAST_BOUND * least).min(CANNOT_TELL_ABOVE).max(least).max(MAX_OPEN_BOUND);
     let belongs =
         |gap: &Gap| gap.at_most <= MAX_BOUND_IN_GROUP || (!gap.is_surely_below && gap.at_most <= allowed);
     let members: Vec<usize> = (0..gaps.len()).filter(|at| gaps.get(*at).is_some_and(belongs)).collect();
@@ -357,7 +357,7 @@ fn advise_work(work: &[&RatedRow], results: &[Measured], why_few: &str) -> Resul
     let seen = fastest.rate / pick.rate - 1.0;
     let [at_most, first_at_most] = [group.at_most, group.first_at_most].map(|bound| bound.max(seen));
     let group = FastestGroup { at_most, first_at_most, ..group };
-    if group.first_at_most > SAYS_NOTHING {
+    if group.first_at_most > CANNOT_TELL_ABOVE {
         let (name, rate) = (&fastest.row.interface, show_rate(fastest.rate));
         return Err(format!(
             "{name} had the highest mean rate ({rate} MB/s), but the runs differ so much that another may be {} faster; \
@@ -643,7 +643,7 @@ fn record_of_interfaces(change: impl Fn(&mut Vec<Fixture>)) -> Record {
         job,
         interface: (*name).into(),
         work: "4K random read".into(),
-        sees: *name != "blind",
+        delivers_bytes: *name != "blind",
     };
     let candidates = names.iter().enumerate().map(candidate).collect();
     let missing = vec![NotMeasured { name: "late, reads".into(), why: "it is late".into() }];
@@ -768,10 +768,10 @@ fn the_plainest_of_the_fastest_is_recommended_if_it_delivers_the_bytes() {
     assert!(advice[0].sentence.starts_with("4K random read: use ring, the fastest: "), "{advice:?}");
     // If the plain one is as fast it is recommended.
     let mut equal = record_of_interfaces(|fixtures| fixtures[0].ops = 9_000);
-    comparison(&mut equal).candidates[2].sees = true;
+    comparison(&mut equal).candidates[2].delivers_bytes = true;
     let advice = table(&equal).advice;
     assert_eq!((advice[0].interface.as_str(), advice[0].also.len()), ("blind", 0));
-    comparison(&mut equal).candidates[2].sees = false;
+    comparison(&mut equal).candidates[2].delivers_bytes = false;
     let advice = table(&equal).advice;
     assert_eq!(
         (advice[0].interface.as_str(), advice[0].also.as_slice()),
@@ -822,7 +822,7 @@ fn nothing_is_recommended_while_a_row_has_no_number() {
     let answer = api.answer().unwrap();
     assert_eq!((answer.word, answer.sentence.as_str()), (AnswerWord::CannotTell, only));
     assert!(api.advice.is_empty(), "{:?}", api.advice);
-    comparison(&mut record).candidates[2].sees = true;
+    comparison(&mut record).candidates[2].delivers_bytes = true;
     let known = "No recommendation, because pread has no number (I/O errors); of the others, blind was the fastest on the mean.";
     assert_eq!(table(&record).answer().unwrap().sentence, known);
 }
@@ -833,7 +833,7 @@ fn the_slowest_interface_is_named_once() {
     let two = sentence(&record_of_interfaces(|_| {}));
     assert!(two.contains(" pread, the slowest, does ") && !two.contains("The slowest is"), "{two}");
     let mut three = record_of_interfaces(|fixtures| fixtures[2].ops = 1_000);
-    comparison(&mut three).candidates[2].sees = true;
+    comparison(&mut three).candidates[2].delivers_bytes = true;
     let three = sentence(&three);
     assert!(three.contains(" pread does ") && three.contains(" The slowest is blind with "), "{three}");
 }
@@ -925,7 +925,7 @@ fn rows_that_may_be_much_slower_are_not_in_the_group() {
     // The plainest may be a third slower. The second is surely slower, but only a little. The third is the fastest.
     let group = find_fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
     assert_eq!(group, Some(FastestGroup { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
-    // If no bound is good, rows with at most twice the smallest bound form the group, unless the bound exceeds `SAYS_NOTHING`.
+    // If no bound is good, rows with at most twice the smallest bound form the group, unless the bound exceeds `CANNOT_TELL_ABOVE`.
     let group = find_fastest_group(&[gap(0.45, false), gap(0.30, false), gap(0.55, false)]);
     assert_eq!(group, Some(FastestGroup { members: vec![0, 1], at_most: 0.45, first_at_most: 0.45 }));
     let group = find_fastest_group(&[gap(0.91, false), gap(0.70, false)]);
@@ -985,7 +985,7 @@ fn simulate(tables: u64, rounds: usize, truth: &[f64], vary: Vary, deviation: f6
             }
         }
         match find_fastest_group(&comparison::gaps(&rates))
-            .filter(|group| group.first_at_most <= SAYS_NOTHING)
+            .filter(|group| group.first_at_most <= CANNOT_TELL_ABOVE)
         {
             Some(group) => {
                 let exceeds = |at: &usize, bound: f64| best / truth[*at] - 1.0 > bound + 1e-12;

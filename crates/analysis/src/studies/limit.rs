@@ -88,14 +88,14 @@ impl Conclusion for LoadCurve {
         results.iter().enumerate().filter(|(at, _)| quoted.contains(at)).map(|(_, result)| result).collect()
     }
 
-    fn rests_on(&self) -> Option<&[usize]> {
-        Some(&self.rests_on)
+    fn headline_results(&self) -> Option<&[usize]> {
+        Some(&self.headline_results)
     }
 
     /// Returns the head of the report, about the load that the answer depends on.
     fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
         let headline = build_headline(judged.record, self, judged.answered);
-        let first = self.rests_on.first().and_then(|at| judged.results.get(*at));
+        let first = self.headline_results.first().and_then(|at| judged.results.get(*at));
         let mut head = judged.head_about(headline, first, quoted);
         if head.headline.value.is_none() {
             head.verdict = ReasonedVerdict::new(Verdict::Invalid, self.sentence.clone());
@@ -168,7 +168,7 @@ fn build_curve(
             .map(|latency_ns| find_met_load(&points, latency_target, latency_ns)),
         points,
         sentence: String::new(),
-        rests_on: Vec::new(),
+        headline_results: Vec::new(),
     };
     let quoted = find_quoted_load(&curve);
     let (answer_point, sentence) = match &curve.latency_target {
@@ -178,8 +178,8 @@ fn build_curve(
         }
         None => (quoted, describe_quoted_latency(quoted, &percentile_name(latency_target.quantile))),
     };
-    let rests_on = answer_point.map_or(capacity_result, |p| Some(p.result)).into_iter().collect();
-    LoadCurve { rests_on, sentence, ..curve }
+    let headline_results = answer_point.map_or(capacity_result, |p| Some(p.result)).into_iter().collect();
+    LoadCurve { headline_results, sentence, ..curve }
 }
 
 fn is_void(points: &[LoadPoint], offered: u64) -> bool {
@@ -436,7 +436,7 @@ fn describe_quoted_latency(quoted: Option<&LoadPoint>, percentile: &str) -> Stri
 
 /// Returns the number to quote: the highest rate that meets the latency target, otherwise a latency with its load.
 fn build_headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Headline {
-    let on = curve.rests_on.first().copied().or(curve.capacity_result).and_then(|i| answered.get(i));
+    let on = curve.headline_results.first().copied().or(curve.capacity_result).and_then(|i| answered.get(i));
     let work = on.map_or_else(|| "nothing".into(), |a| findings::describe_work(&a.case, &a.renames()));
     if let Some(met) = &curve.latency_target {
         let limit = show_ns(met.latency_ns as f64);
@@ -503,7 +503,7 @@ fn the_highest_load_that_meets_the_target_is_the_headline() {
     );
     assert_eq!((report.headline.value, report.headline.unit.as_str()), (Some(7_000.0), "IOPS"));
     assert_eq!(report.headline.name, "highest rate with p99 <= 1.00 ms, 4K random read, direct");
-    assert_eq!((load.rests_on.as_slice(), load.capacity_result), ([3].as_slice(), Some(0)));
+    assert_eq!((load.headline_results.as_slice(), load.capacity_result), ([3].as_slice(), Some(0)));
     assert!((load.points[2].share.unwrap() - 0.7).abs() < 1e-9 && load.points[2].device_depth.is_some());
     let (p99, [low, high]) =
         (load.points[2].percentiles_ns["99"].unwrap() as f64, load.points[2].percentile_intervals_ns["99"]);

@@ -54,7 +54,7 @@ pub(crate) trait Conclusion {
 
     /// Returns the results that the headline depends on; `None` if the headline is the number of
     /// the quoted result with the same name.
-    fn rests_on(&self) -> Option<&[usize]> {
+    fn headline_results(&self) -> Option<&[usize]> {
         None
     }
 

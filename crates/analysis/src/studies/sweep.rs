@@ -10,7 +10,7 @@ use crate::checks::evidence;
 use crate::findings::CaseAnswers;
 use crate::runs::{CellRun, cell_runs};
 use crate::strategy::sweep::{BestCellSearch, FEWEST_REPEATS, OrderedSweep, Race, RacingCell, Rivals};
-use crate::threshold::SAYS_NOTHING;
+use crate::threshold::CANNOT_TELL_ABOVE;
 use crate::verdict::{Judged, ReasonedVerdict, ReportHead};
 use model::figures::Estimate;
 use model::finding::CheckId;
@@ -189,9 +189,10 @@ pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
     for case in cases {
         let first = first_runs.get(&case.job_index).copied().unwrap_or(0);
         let is_counted = |run: &CaseRun| run.run.start.repeat as usize >= first;
-        let (runs, earlier): (Vec<CaseRun>, Vec<CaseRun>) = case.runs.iter().copied().partition(is_counted);
+        let (runs, earlier_runs): (Vec<CaseRun>, Vec<CaseRun>) =
+            case.runs.iter().copied().partition(is_counted);
         *case = case.with_runs(runs);
-        case.earlier = earlier;
+        case.earlier_runs = earlier_runs;
     }
 }
 
@@ -575,7 +576,7 @@ fn decide_by_rivals(grid: &Grid, search: &BestCellSearch, race: &Race, rivals: &
         Search::Adaptive { .. } => budget_sentence(search, &tolerance),
         Search::Exhaustive | Search::InOrder(_) => ". More `--runs` would separate them".into(),
     };
-    let chosen = if at_most > SAYS_NOTHING { Chosen::CannotTell } else { Chosen::Tied };
+    let chosen = if at_most > CANNOT_TELL_ABOVE { Chosen::CannotTell } else { Chosen::Tied };
     (chosen, format!("{}. {open} may be {}{more}", none_is(&bound), race.measure.better_by(&tolerance)))
 }
 

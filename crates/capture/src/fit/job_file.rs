@@ -8,7 +8,7 @@
 
 use crate::fit::distributions;
 use crate::fit::distributions::Law;
-use crate::fit::pacing::{LoopKind, Pacing, Side, Signs};
+use crate::fit::pacing::{LoopKind, Pacing, PacingFigures, Side};
 use crate::fit::shape::{Entry, Shape, format_number};
 use crate::fit::survey::{
     Class, DATA_KINDS, Gathered, Gathering, KindFigures, LONG_RUN, LoadFigures, OTHER_TASKS, Part, Surveyed,
@@ -254,13 +254,13 @@ impl KindFigures {
 impl LoadOfPart<'_> {
     fn streams(&self) -> Vec<StreamText> {
         let pacing = &self.load.pacing;
-        let signs = pacing.signs(self.active_ns);
+        let figures = pacing.figures(self.active_ns);
         match pacing.choose(self.part.tasks, self.active_ns) {
             // The task alternates between two loads, so operations of one load also wait for operations of the other load. Therefore
             // neither load is a closed loop.
             _ if !self.what.is_empty() => self.open(),
             LoopKind::Open => self.open(),
-            chosen => vec![self.closed(&chosen, signs)],
+            chosen => vec![self.closed(&chosen, figures)],
         }
     }
 
@@ -366,7 +366,7 @@ impl LoadOfPart<'_> {
         let idc = seen
             .map(|idc| distributions::dispersion_of_share(idc, share).filter(|_| count >= MIN_OPERATIONS));
         let fit = distributions::fit_bursts(rate, &figures.arriving.gaps, idc);
-        let signs = self.load.pacing.signs(self.active_ns);
+        let pacing_figures = self.load.pacing.figures(self.active_ns);
         stream.entries.push(Entry::bare(
             "rate",
             &format_number(rate.min(MAX_RATE)),
@@ -374,8 +374,8 @@ impl LoadOfPart<'_> {
                 "{} operations in {}; open loop: {:.1} % overlap in time, burstiness (IDC) {} in 10 ms",
                 show_count(count as f64),
                 show_ns(self.active_ns as f64),
-                100.0 * signs.overlapping,
-                format_figure(signs.idc[0])
+                100.0 * pacing_figures.overlapping,
+                format_figure(pacing_figures.idc[0])
             ),
         ));
         let near = fit
@@ -478,11 +478,11 @@ fn format_figure(figure: Option<f64>) -> String {
 
 impl LoadOfPart<'_> {
     /// Returns a stream that waits for its own operations.
-    fn closed(&self, chosen: &LoopKind, signs: Signs) -> StreamText {
+    fn closed(&self, chosen: &LoopKind, figures: PacingFigures) -> StreamText {
         let shape = self.shape();
         let mut stream = self.named("");
         stream.entries.extend(shape.entries());
-        let burst = self.wait(chosen, signs, &shape, &mut stream);
+        let burst = self.wait(chosen, figures, &shape, &mut stream);
         let writes = self.load.kinds[1].count();
         stream.entries.extend(self.flushes(writes, burst > 1));
         if writes > 0 {
@@ -509,11 +509,11 @@ impl LoadOfPart<'_> {
 
     /// Adds the keys that define what the stream waits for before its next operations. Returns the number of
     /// operations per burst.
-    fn wait(&self, chosen: &LoopKind, signs: Signs, shape: &Shape, stream: &mut StreamText) -> u32 {
+    fn wait(&self, chosen: &LoopKind, figures: PacingFigures, shape: &Shape, stream: &mut StreamText) -> u32 {
         let why = format!(
             "closed loop: {:.1} % overlap in time, burstiness (IDC) {} in 10 ms",
-            100.0 * signs.overlapping,
-            format_figure(signs.idc[0])
+            100.0 * figures.overlapping,
+            format_figure(figures.idc[0])
         );
         let most = self.load.pacing.depth_max().clamp(1, max_depth_in_memory(shape));
         let mut push = |entry: Entry| stream.entries.push(entry);
@@ -644,7 +644,7 @@ impl LoadOfPart<'_> {
             format!("{} operations in {} turns{range}", show_count(operations as f64), side.turns),
         )];
         out.extend(shape.entries());
-        let mean_burst = side.pacing.at_once();
+        let mean_burst = side.pacing.mean_burst_operations();
         let burst = match mean_burst {
             _ if side.pacing.is_serial() => 1.0,
             mean if mean >= WHOLE_TURN_SHARE * length => length.ceil(),

@@ -101,7 +101,7 @@ pub(super) enum LoopKind {
 
 /// The figures on which a decision is based.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Signs {
+pub(super) struct PacingFigures {
     /// Share of operations that overlap others of the part.
     pub(super) overlapping: f64,
     /// Index of dispersion in 10 ms and in 100 ms: of the operations, or of the busy intervals if
@@ -166,9 +166,9 @@ impl Pacing {
     }
 
     /// Returns the figures of a part that is active for this time.
-    pub(super) fn signs(&self, active_ns: u64) -> Signs {
+    pub(super) fn figures(&self, active_ns: u64) -> PacingFigures {
         let arrivals = if self.is_serial() { &self.all } else { &self.busy_intervals };
-        Signs { overlapping: self.overlaps(), idc: arrivals.dispersion(active_ns) }
+        PacingFigures { overlapping: self.overlaps(), idc: arrivals.dispersion(active_ns) }
     }
 
     /// Returns the share of data operations that begin while another one is in flight.
@@ -200,15 +200,15 @@ impl Pacing {
         if short.is_some_and(|idc| idc < MAX_REGULAR_IDC) && self.has_a_clock(long) {
             return LoopKind::Paced;
         }
-        let signs = self.signs(active_ns);
+        let figures = self.figures(active_ns);
         let is_serial = self.is_serial();
-        let is_regular = signs.idc[0].is_some_and(|idc| idc < MAX_REGULAR_IDC);
+        let is_regular = figures.idc[0].is_some_and(|idc| idc < MAX_REGULAR_IDC);
         let is_closed =
             (is_regular || is_serial && self.waits(active_ns)) && (is_serial || self.is_at_once());
         if !is_closed {
             return LoopKind::Open;
         }
-        let mean_burst = self.at_once();
+        let mean_burst = self.mean_burst_operations();
         let burst = if is_serial { 1 } else { mean_burst.round().max(1.0) as u32 };
         match distributions::fit_observed_pauses(&self.think) {
             Some(law) => LoopKind::Thinking { law, burst, mean_burst },
@@ -239,7 +239,7 @@ impl Pacing {
     }
 
     /// Returns the mean number of data operations per busy interval.
-    pub(super) fn at_once(&self) -> f64 {
+    pub(super) fn mean_burst_operations(&self) -> f64 {
         self.data as f64 / self.busy_interval_count.max(1) as f64
     }
 

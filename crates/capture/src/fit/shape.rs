@@ -42,9 +42,9 @@ impl Shape {
         let (begin, end) = all.span.unwrap_or((0, 1));
         let runs = all.begun.max(1);
         let run_sectors = all.sizes.bytes() / runs as f64 / SECTOR as f64;
-        let has_few_runs = runs <= 2 * u64::from(all.at_once()) + 1;
+        let has_few_runs = runs <= 2 * u64::from(all.interleaved_runs()) + 1;
         let runs_cover_region =
-            run_sectors * f64::from(all.at_once()) >= MIN_RUN_COVERAGE * (end - begin) as f64;
+            run_sectors * f64::from(all.interleaved_runs()) >= MIN_RUN_COVERAGE * (end - begin) as f64;
         let is_sequential = may_be_sequential && (has_few_runs || runs_cover_region);
         Self { kinds, all, align, is_sequential }
     }
@@ -189,10 +189,10 @@ impl Shape {
                 out.push(Entry::text("positions", "own", "each run has one direction".into()));
             }
         }
-        let at_once = self.all.at_once();
-        if at_once > 1 && (length >= MIN_INTERLEAVED_RUN_LENGTH || self.is_sequential) {
+        let interleaved_runs = self.all.interleaved_runs();
+        if interleaved_runs > 1 && (length >= MIN_INTERLEAVED_RUN_LENGTH || self.is_sequential) {
             let comment = "mean distance between two operations of a run, in operations";
-            out.push(Entry::bare("interleaved", &at_once.to_string(), comment.into()));
+            out.push(Entry::bare("interleaved", &interleaved_runs.to_string(), comment.into()));
         }
         out
     }

@@ -427,8 +427,8 @@ impl Gathered {
         let both = part(&self.few) >= MIN_SIDE_SHARE && part(&self.many) >= MIN_SIDE_SHARE;
         // The mean size of bursts of at least `MANY_OPERATIONS` if the sizes of all busy intervals
         // were geometric.
-        let expected = self.whole.pacing.at_once() + (MANY_OPERATIONS - 1) as f64;
-        let is_apart = self.many.pacing.at_once() >= BURST_FACTOR * expected;
+        let expected = self.whole.pacing.mean_burst_operations() + (MANY_OPERATIONS - 1) as f64;
+        let is_apart = self.many.pacing.mean_burst_operations() >= BURST_FACTOR * expected;
         let is_filling = || self.sides[1].pacing.is_filling() && self.alternates();
         let is_in_bursts = self.many.pacing.is_at_once() || is_filling();
         if tasks == 1 && both && is_apart && is_in_bursts {
@@ -502,7 +502,7 @@ impl Class {
 
     /// Returns how many sequential runs are interleaved: the mean distance, in operations, from one
     /// operation of a sequential run to its next.
-    pub(super) fn at_once(&self) -> u32 {
+    pub(super) fn interleaved_runs(&self) -> u32 {
         let mean = if self.continued == 0 { 1.0 } else { self.back as f64 / self.continued as f64 };
         mean.round().clamp(1.0, 64.0) as u32
     }

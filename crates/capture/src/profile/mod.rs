@@ -1,7 +1,7 @@
 //! The profile of a load: figures from rows in the order of their issue, in memory that does not grow with
 //! their number.
 //!
-//! This file has the [`Profiler`], the selection of rows (`--from`, `--to`, `--task`), and the figures of
+//! This file has the [`Profiler`], the [`RowSelector`] (`--from`, `--to`, `--task`), and the figures of
 //! operations, sizes, flushes and tasks. `timing` has arrivals, depth and time series, `offsets` has
 //! sequences and the footprint. The crate `report` prints profiles.
 
@@ -21,7 +21,7 @@ use trace::row::{Flags, Names, Row, RowKind, Task};
 /// Computes a profile.
 #[derive(Debug, Default)]
 pub struct Profiler {
-    selection: Selection,
+    selector: RowSelector,
     has_bios: bool,
     requests: u64,
     failed: u64,
@@ -46,7 +46,7 @@ impl Profiler {
         let bytes = bytes.or_else(|| origin.device.as_ref().map(|device| device.bytes));
         let from_ns = filter.from_ns.unwrap_or(0);
         Self {
-            selection: Selection::new(filter),
+            selector: RowSelector::new(filter),
             has_bios: origin.unit == RowUnit::Bios,
             last_issue_ns: from_ns,
             footprint: FootprintCounter::new(bytes.filter(|bytes| *bytes > 0)),
@@ -64,7 +64,7 @@ impl Profiler {
     }
 
     fn add_one(&mut self, row: &Row, names: &Names) {
-        if !self.selection.has(row, names) {
+        if !self.selector.selects(row, names) {
             return;
         }
         let Some(flags) = names.flags_at(row.flags) else { return };
@@ -105,7 +105,7 @@ impl Profiler {
     /// Returns the profile. Its duration is the part of `captured_ns` that the filter selects. Without
     /// `captured_ns`, the capture ends at the last completion.
     pub fn finish(self, captured_ns: Option<u64>, names: &Names) -> Profile {
-        let duration_ns = self.selection.duration_ns(captured_ns.unwrap_or(self.last_end_ns));
+        let duration_ns = self.selector.duration_ns(captured_ns.unwrap_or(self.last_end_ns));
         let requests = self.requests;
         let (tasks, other_tasks) = self.tasks.finish(requests, names);
         let writes = |task| self.tasks.writes(task);
@@ -130,20 +130,20 @@ impl Profiler {
 
 /// Selects the rows that match a filter.
 #[derive(Debug, Default)]
-pub struct Selection {
+pub struct RowSelector {
     filter: RequestFilter,
     /// Whether each task matches the filter, by task index.
     tasks: Vec<bool>,
 }
 
-impl Selection {
-    /// Creates the selection for a filter.
+impl RowSelector {
+    /// Creates the selector for a filter.
     pub fn new(filter: &RequestFilter) -> Self {
         Self { filter: filter.clone(), tasks: Vec::new() }
     }
 
     /// Whether a row is selected.
-    pub fn has(&mut self, row: &Row, names: &Names) -> bool {
+    pub fn selects(&mut self, row: &Row, names: &Names) -> bool {
         let RequestFilter { from_ns, to_ns, task } = &self.filter;
         if from_ns.is_some_and(|from| row.issue_ns < from) || to_ns.is_some_and(|to| row.issue_ns >= to) {
             return false;

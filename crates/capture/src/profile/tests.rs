@@ -55,7 +55,7 @@ fn a_known_load_has_its_figures() {
 }
 
 #[test]
-fn a_restriction_applies_to_all_figures() {
+fn a_filter_applies_to_all_figures() {
     let half =
         RequestFilter { from_ns: Some(150_000_000), task: Some("reader".into()), ..RequestFilter::default() };
     let profile = profile_of_load(&half);

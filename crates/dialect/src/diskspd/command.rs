@@ -4,7 +4,7 @@
 use super::options::{ETW, EVENTS, EXPERIMENT, OPTIONS, STATISTICS, help};
 use super::xml;
 use crate::diskspd::Source;
-use crate::trouble::{Mark, Trouble, quoted, typed_hyphens};
+use crate::trouble::{Diagnostic, Trouble, quoted, typed_hyphens};
 use model::diskspd::{BLOCK, Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 
 /// Letters of the options that are allowed together with an XML profile.
@@ -78,15 +78,15 @@ impl CommandLine {
             return Ok(Self { ask: Ask::Print(help()), source, ..Self::default() });
         }
         let mut line = Self { source, ..Self::default() };
-        let mut marks = Vec::new();
-        let targets = line.targets(&mut marks);
+        let mut diagnostics = Vec::new();
+        let targets = line.targets(&mut diagnostics);
         let xml_file = words.iter().find_map(|word| word.strip_prefix("-X"));
         match xml_file {
-            Some(_) => line.refuse_xml_options(&mut marks),
-            None => line.options(&targets, environment, &mut marks),
+            Some(_) => line.refuse_xml_options(&mut diagnostics),
+            None => line.options(&targets, environment, &mut diagnostics),
         }
-        if !marks.is_empty() {
-            return Err(line.source.trouble(marks));
+        if !diagnostics.is_empty() {
+            return Err(line.source.trouble(diagnostics));
         }
         if let Some(file) = xml_file {
             line.xml(file, &targets, environment)?;
@@ -96,30 +96,33 @@ impl CommandLine {
     }
 
     /// Collects the targets, which follow all options. Only `--destroy` may be anywhere.
-    fn targets(&mut self, marks: &mut Vec<Mark>) -> Vec<String> {
+    fn targets(&mut self, diagnostics: &mut Vec<Diagnostic>) -> Vec<String> {
         let mut targets = Vec::new();
         for (word, place) in &self.source.words {
             if let Some(hyphens) = typed_hyphens(word) {
-                marks.push(Mark::new(place.clone(), hyphens));
+                diagnostics.push(Diagnostic::new(place.clone(), hyphens));
             } else if let Some(name) = word.strip_prefix(DESTROY) {
                 match name.strip_prefix('=').filter(|name| !name.is_empty()) {
                     Some(name) => self.destroy.push(name.to_owned()),
                     None => {
-                        marks.push(Mark::new(place.clone(), "--destroy has no name; type --destroy=NAME"));
+                        diagnostics.push(Diagnostic::new(
+                            place.clone(),
+                            "--destroy has no name; type --destroy=NAME",
+                        ));
                     }
                 }
             } else if !word.starts_with('-') {
                 targets.push(word.clone());
             } else if !targets.is_empty() {
                 let why = format!("{word} follows a target; type options before targets");
-                marks.push(Mark::new(place.clone(), why));
+                diagnostics.push(Diagnostic::new(place.clone(), why));
             }
         }
         targets
     }
 
     /// Refuses options that cannot be combined with an XML profile.
-    fn refuse_xml_options(&self, marks: &mut Vec<Mark>) {
+    fn refuse_xml_options(&self, diagnostics: &mut Vec<Diagnostic>) {
         let mut profiles = 0;
         for (word, place) in &self.source.words {
             let Some(letter) = word.strip_prefix('-').and_then(|w| w.chars().next()) else { continue };
@@ -131,21 +134,22 @@ impl CommandLine {
             } else {
                 format!("{word} cannot be combined with -X; write it into the profile, or remove {word}")
             };
-            marks.push(Mark::new(place.clone(), why));
+            diagnostics.push(Diagnostic::new(place.clone(), why));
         }
     }
 
     /// Reads an XML profile, and applies the options of the command line to it.
     fn xml(&mut self, file: &str, targets: &[String], environment: &Environment) -> Result<(), Trouble> {
         let mut line = Self { source: self.source.clone(), ..Self::default() };
-        let mut marks = Vec::new();
+        let mut diagnostics = Vec::new();
         let is_typed = |letter: &str| self.source.words.iter().any(|(w, _)| w.starts_with(letter));
-        line.options(&[], environment, &mut marks);
+        line.options(&[], environment, &mut diagnostics);
         let text = (environment.read)(file).map_err(|why| {
-            self.source.trouble(vec![Mark::new(self.source.place(0, 0, "X"), format!("-X{file}: {why}"))])
+            self.source
+                .trouble(vec![Diagnostic::new(self.source.place(0, 0, "X"), format!("-X{file}: {why}"))])
         });
-        if !marks.is_empty() {
-            return Err(self.source.trouble(marks));
+        if !diagnostics.is_empty() {
+            return Err(self.source.trouble(diagnostics));
         }
         let (mut profile, source) = xml::read(file, &text?, targets)?;
         let typed = &line.profile;
@@ -173,18 +177,21 @@ impl CommandLine {
     }
 
     /// Reads the options as a profile with one time span.
-    fn options(&mut self, targets: &[String], environment: &Environment, marks: &mut Vec<Mark>) {
-        let block = self.block(marks);
+    fn options(&mut self, targets: &[String], environment: &Environment, diagnostics: &mut Vec<Diagnostic>) {
+        let block = self.block(diagnostics);
         let mut all = Options { target: Target { block, ..Target::default() }, ..Options::default() };
         let words = self.source.words.clone();
         for (word, place) in words.iter().filter(|(w, _)| w.starts_with('-') && !w.starts_with("--")) {
             if let Err(why) = self.option(word, &mut all, environment) {
-                marks.push(Mark::new(place.clone(), format!("incorrectly provided option: {word}: {why}")));
+                diagnostics.push(Diagnostic::new(
+                    place.clone(),
+                    format!("incorrectly provided option: {word}: {why}"),
+                ));
             }
         }
         for (word, place) in words.iter().filter(|(w, _)| w.starts_with("--") && !w.starts_with(DESTROY)) {
             let why = format!("{} is not an option; `fathom diskspd -?` lists all", quoted(word));
-            marks.push(Mark::new(place.clone(), why));
+            diagnostics.push(Diagnostic::new(place.clone(), why));
         }
         let Options { mut span, mut target, caching, .. } = all;
         target.cache = caching.cache.unwrap_or_default();
@@ -194,7 +201,7 @@ impl CommandLine {
     }
 
     /// The block size. It is read before the other options, because their sizes may be in blocks.
-    fn block(&self, marks: &mut Vec<Mark>) -> u32 {
+    fn block(&self, diagnostics: &mut Vec<Diagnostic>) -> u32 {
         let mut block = BLOCK;
         for (word, place) in &self.source.words {
             let Some(value) = word.strip_prefix("-b") else { continue };
@@ -208,7 +215,7 @@ impl CommandLine {
                 Ok(bytes) => block = bytes,
                 Err(why) => {
                     let why = format!("incorrectly provided option: {word}: {why}");
-                    marks.push(Mark::new(place.clone(), why));
+                    diagnostics.push(Diagnostic::new(place.clone(), why));
                 }
             }
         }

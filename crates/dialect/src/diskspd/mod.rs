@@ -12,7 +12,7 @@ mod xml;
 
 pub use self::command::{Ask, CommandLine, Environment};
 use crate::names_in_tool::format_for_tool;
-use crate::trouble::{COMMAND_LINE, Mark, Trouble};
+use crate::trouble::{COMMAND_LINE, Diagnostic, Trouble};
 use crate::{Language, Objections, Tool};
 use model::diskspd::{
     Cache as TargetCache, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan,
@@ -45,27 +45,27 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
 /// # Errors
 /// All errors, each with its place and what to type instead.
 pub fn job(line: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<JobSpec>, Trouble> {
-    let (mut marks, warnings) = validate::validate(line);
+    let (mut diagnostics, warnings) = validate::validate(line);
     if line.ask != Ask::Profile {
-        marks.extend(validate::refused(line));
+        diagnostics.extend(validate::refused(line));
     }
-    if !marks.is_empty() {
-        return Err(line.source.trouble(marks));
+    if !diagnostics.is_empty() {
+        return Err(line.source.trouble(diagnostics));
     }
     if line.ask == Ask::Profile {
         return Ok(None);
     }
     let mut job = job_spec(&line.profile, cpus);
     let problems = job.check().into_iter().chain(also(&job));
-    let marks: Vec<Mark> = problems
+    let diagnostics: Vec<Diagnostic> = problems
         .map(|problem| {
             let message = problem.spelled(|key, value| format_for_tool(Tool::Diskspd, key, value));
             // No option begins with NUL, so on a command line the whole text is marked.
-            Mark::new(line.source.place(problem.phase, problem.stream, "\0"), message)
+            Diagnostic::new(line.source.place(problem.phase, problem.stream, "\0"), message)
         })
         .collect();
-    if !marks.is_empty() {
-        return Err(line.source.trouble(marks));
+    if !diagnostics.is_empty() {
+        return Err(line.source.trouble(diagnostics));
     }
     job.remarks = line.remarks.iter().cloned().chain(warnings).collect();
     Ok(Some(job))
@@ -309,7 +309,7 @@ fn set_write_data(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
     }
 }
 
-/// Used in place of an option to mark the target itself.
+/// Used in place of an option, for a diagnostic about the target itself.
 const TARGET: &str = "#";
 
 /// A text with the places of its options and targets.
@@ -351,8 +351,8 @@ impl Source {
         of_xml.or(word.map(|(_, place)| place)).cloned().unwrap_or(0..self.text.len())
     }
 
-    fn trouble(&self, marks: Vec<Mark>) -> Trouble {
-        Trouble::new(&self.name, &self.text, marks)
+    fn trouble(&self, diagnostics: Vec<Diagnostic>) -> Trouble {
+        Trouble::new(&self.name, &self.text, diagnostics)
     }
 }
 

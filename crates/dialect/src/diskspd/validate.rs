@@ -4,24 +4,24 @@
 use super::command::{Ask, CommandLine};
 use crate::diskspd::TARGET;
 use crate::diskspd::options::{NON_VOLATILE, REMOTE, ROUTINES, TEMPORARY};
-use crate::trouble::Mark;
+use crate::trouble::Diagnostic;
 use model::diskspd::{Cache, Distribution, Flush, Target, TimeSpan};
 use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
 use std::collections::BTreeSet;
 
-/// The option to mark, and the error.
+/// The option that a diagnostic is about, and the error.
 type OptionError = (&'static str, String);
 
 /// The errors and warnings of a profile.
-pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
-    let (mut marks, mut warnings) = (Vec::new(), Vec::new());
-    let all = |why: &str| Mark::new(0..line.source.text.len(), why);
+pub(super) fn validate(line: &CommandLine) -> (Vec<Diagnostic>, Vec<String>) {
+    let (mut diagnostics, mut warnings) = (Vec::new(), Vec::new());
+    let all = |why: &str| Diagnostic::new(0..line.source.text.len(), why);
     if line.profile.spans.is_empty() {
-        marks.push(all("no timespans specified; write a TimeSpan into the profile"));
+        diagnostics.push(all("no timespans specified; write a TimeSpan into the profile"));
     }
     for (at, span) in line.profile.spans.iter().enumerate() {
         if span.targets.is_empty() {
-            marks.push(all(
+            diagnostics.push(all(
                 "you need to provide at least one target; type a file or a device after the options",
             ));
         }
@@ -39,11 +39,13 @@ pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
                 .chain(distribution.map(|why| ("rd", why)))
                 .chain(memory_errors(span, target))
                 .chain(template.map(|why| ("X", why)));
-            marks.extend(errors.map(|(option, why)| Mark::new(line.source.place(at, number, option), why)));
+            diagnostics.extend(
+                errors.map(|(option, why)| Diagnostic::new(line.source.place(at, number, option), why)),
+            );
             warnings.extend(warnings_of(span, target).map(str::to_owned));
         }
     }
-    (marks, model::distinct(warnings))
+    (diagnostics, model::distinct(warnings))
 }
 
 /// The errors of the rules that are broken.
@@ -227,8 +229,8 @@ const MAX_BUCKETS: u64 = 200_000;
 const MAX_TIME_S: u32 = 86_400;
 
 /// The errors for all settings that Linux or fathom does not support.
-pub(super) fn refused(line: &CommandLine) -> Vec<Mark> {
-    let mut marks = Vec::new();
+pub(super) fn refused(line: &CommandLine) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     let seeds: Vec<u32> = line.profile.spans.iter().map(|s| s.seed).collect();
     for (at, span) in line.profile.spans.iter().enumerate() {
         for (number, target) in span.targets.iter().enumerate() {
@@ -242,10 +244,11 @@ pub(super) fn refused(line: &CommandLine) -> Vec<Mark> {
                 .chain(other.any(|size| size != target.create).then(|| {
                     ("c", "fathom creates a file once, for the first time span with the file; write the same size into all time spans".to_owned())
                 }));
-            marks.extend(all.map(|(option, why)| Mark::new(line.source.place(at, number, option), why)));
+            diagnostics
+                .extend(all.map(|(option, why)| Diagnostic::new(line.source.place(at, number, option), why)));
         }
     }
-    marks
+    diagnostics
 }
 
 fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<OptionError> {

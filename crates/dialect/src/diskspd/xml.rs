@@ -5,7 +5,7 @@
 
 use super::options::{ETW, EXPERIMENT, STATISTICS};
 use crate::diskspd::Source;
-use crate::trouble::{Mark, Trouble, quoted};
+use crate::trouble::{Diagnostic, Trouble, quoted};
 use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::fmt::Display;
@@ -33,12 +33,12 @@ pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profil
         let column =
             line.char_indices().nth((at.col as usize).saturating_sub(1)).map_or(line.len(), |(i, _)| i);
         let place = if line.is_empty() { text.len()..text.len() } else { start + column..start + column };
-        Trouble::new(name, text, vec![Mark::new(place, format!("this is not XML: {why}"))])
+        Trouble::new(name, text, vec![Diagnostic::new(place, format!("this is not XML: {why}"))])
     })?;
-    let mut reader = Reader { marks: Vec::new(), targets };
+    let mut reader = Reader { diagnostics: Vec::new(), targets };
     let (profile, places) = reader.root(document.root_element());
-    if !reader.marks.is_empty() {
-        return Err(Trouble::new(name, text, reader.marks));
+    if !reader.diagnostics.is_empty() {
+        return Err(Trouble::new(name, text, reader.diagnostics));
     }
     let source = Source { name: name.into(), text: text.into(), words: Vec::new(), targets: places };
     Ok((profile, source))
@@ -53,7 +53,7 @@ fn element_text<'a>(node: Node<'a, '_>) -> &'a str {
 }
 
 struct Reader<'r> {
-    marks: Vec<Mark>,
+    diagnostics: Vec<Diagnostic>,
     targets: &'r [String],
 }
 
@@ -64,7 +64,7 @@ fn elements<'a, 'i>(node: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
 
 impl Reader<'_> {
     fn wrong(&mut self, node: Node, why: impl Into<String>) {
-        self.marks.push(Mark::new(node.range(), why));
+        self.diagnostics.push(Diagnostic::new(node.range(), why));
     }
 
     fn unknown(&mut self, node: Node) {

@@ -34,7 +34,7 @@ pub(super) fn region(
     let repeats = job.count("loops", 1)?.unwrap_or(1) > 1 || is_time_based(job)? || has_io_size(job)?;
     let unlinks = job.on("unlink_each_loop", false)? && repeats && !on_devices(job, files, environment);
     job.refuse_if(unlinks, "unlink_each_loop", "fathom keeps files between passes; remove the option")?;
-    let shares = Shares { job, environment, files, least: smallest_block(stream) };
+    let shares = Shares { job, environment, files, block_bytes_min: smallest_block(stream) };
     let each = file_size(job)?;
     let offset = match job.size("offset")? {
         Some(Size::Percent(percent)) => shares.offset(percent)?,
@@ -59,7 +59,8 @@ pub(super) fn region(
         (Some(Size::Percent(percent)), Some(each)) => {
             let bytes = (each as f64 * percent / 100.0) as u64;
             let bytes = bytes.min(each.saturating_sub(offset));
-            (None, Some(bytes / u64::from(shares.least) * u64::from(shares.least)).filter(|bytes| *bytes > 0))
+            let block = u64::from(shares.block_bytes_min);
+            (None, Some(bytes / block * block).filter(|bytes| *bytes > 0))
         }
         (Some(Size::Percent(percent)), None) => (None, Some(shares.bytes_of_each("size", percent, offset)?)),
     };
@@ -197,7 +198,7 @@ fn repeat_first_block(shares: &Shares, rw: &ParsedRw, stream: &mut StreamSpec) -
         let region = shares.region("rw", stream)?;
         stream.resolved.limit.bytes = Some(region.saturating_mul(passes.into()));
     }
-    stream.size = Some(shares.least.into());
+    stream.size = Some(shares.block_bytes_min.into());
     Ok(())
 }
 
@@ -241,7 +242,7 @@ struct Shares<'j> {
     environment: &'j dyn Environment,
     files: u32,
     /// The smallest operation in bytes, to which sizes and offsets are aligned.
-    least: u32,
+    block_bytes_min: u32,
 }
 
 impl Shares<'_> {
@@ -249,9 +250,9 @@ impl Shares<'_> {
     fn bytes_of_each(&self, option: &str, percent: f64, offset: u64) -> Result<u64, Fault> {
         let length = self.length(option)?;
         let bytes = ((length as f64 * percent / 100.0) as u64).min(length.saturating_sub(offset));
-        let operations = bytes / u64::from(self.least);
+        let operations = bytes / u64::from(self.block_bytes_min);
         self.job.refuse_if(operations == 0, option, "the size is less than one block; type a larger size")?;
-        Ok(operations * u64::from(self.least))
+        Ok(operations * u64::from(self.block_bytes_min))
     }
 
     /// A percentage of each file as an offset in bytes, rounded up to a multiple of `offset_align`
@@ -262,7 +263,7 @@ impl Shares<'_> {
             return Ok(0);
         }
         let offset = (self.length("offset")? as f64 * percent / 100.0) as u64;
-        let align = self.job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(self.least.into());
+        let align = self.job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(self.block_bytes_min.into());
         let next = offset.checked_next_multiple_of(align);
         next.ok_or_else(|| {
             self.job.fault("offset_align", "the aligned offset is beyond 2^64; type a smaller offset")
@@ -275,10 +276,10 @@ impl Shares<'_> {
             return size;
         }
         let Ok(length) = self.length("size") else { return size };
-        let (files, least) = (u64::from(self.files), u64::from(self.least));
+        let (files, block) = (u64::from(self.files), u64::from(self.block_bytes_min));
         let room = length.saturating_sub(offset);
         // Another check refuses an offset beyond the end.
-        if size / files <= room || room < least { size } else { (room - room % least) * files }
+        if size / files <= room || room < block { size } else { (room - room % block) * files }
     }
 
     /// Bytes of the region in each file.
@@ -303,10 +304,10 @@ impl Shares<'_> {
         }
         let length = self.length("size").ok();
         let Some(region) = stream.size.or(length) else { return false };
-        let least = u64::from(self.least);
+        let block = u64::from(self.block_bytes_min);
         let is_whole = length.is_none_or(|length| length <= region);
-        let after_last_hole = region % least.saturating_add(hole);
-        is_whole && region >= least && (after_last_hole == 0 || after_last_hole > least)
+        let after_last_hole = region % block.saturating_add(hole);
+        is_whole && region >= block && (after_last_hole == 0 || after_last_hole > block)
     }
 
     /// Whether all of the files are missing.
@@ -325,7 +326,8 @@ impl Shares<'_> {
             Some(Size::Bytes(bytes)) => return Ok(Increment { bytes, align: 1 }),
             Some(Size::Percent(percent)) => percent,
         };
-        let align = self.job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(u64::from(self.least));
+        let align =
+            self.job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(u64::from(self.block_bytes_min));
         let length = match stream.create {
             Some(_) if self.are_missing() && own_files(self.job) => 0,
             Some(create) if self.are_missing() => create.bytes,
@@ -430,8 +432,8 @@ fn set_end(
         && rw.step == 0
         && stream.resolved.verify.is_none();
     let moved = size.or_else(|| shares.region("size", stream).ok());
-    let least = u64::from(shares.least);
-    let exceeds_blocks = may_repeat && moved.is_some_and(|bytes| bytes % (least * files) > 0);
+    let block = u64::from(shares.block_bytes_min);
+    let exceeds_blocks = may_repeat && moved.is_some_and(|bytes| bytes % (block * files) > 0);
     let why = "fathom does not combine loops with zones; type io_size";
     job.refuse_if(stream.resolved.access.strided.is_some() && loops > 1, "loops", why)?;
     match (amount, stream.resolved.access.strided) {
@@ -442,7 +444,7 @@ fn set_end(
         }
         (Some(bytes), _) => {
             // As in fio, the last operation may exceed io_size, but not the size.
-            let whole = if io_size.is_some() { bytes.div_ceil(least) } else { bytes / least } * least;
+            let whole = if io_size.is_some() { bytes.div_ceil(block) } else { bytes / block } * block;
             job.refuse_if(whole == 0, "io_size", "the size is less than one block; type a larger size")?;
             let ends_by_pass = matches!(stream.random, None | Some(Order::Once)) && rw.step == 0;
             let passes = match shares.region("io_size", stream) {
@@ -450,13 +452,13 @@ fn set_end(
                 Ok(region)
                     if ends_by_pass && io_size.is_some() && stream.resolved.access.strided.is_none() =>
                 {
-                    let region = (region / files / least).max(1) * least * files;
+                    let region = (region / files / block).max(1) * block * files;
                     region.saturating_mul(bytes.div_ceil(region).max(loops.into()))
                 }
                 _ => u64::MAX,
             };
             let total = if may_repeat {
-                bytes.saturating_mul(loops.into()).div_ceil(least) * least
+                bytes.saturating_mul(loops.into()).div_ceil(block) * block
             } else {
                 whole.saturating_mul(loops.into())
             };
@@ -464,7 +466,7 @@ fn set_end(
         }
         (None, None) if exceeds_blocks => {
             let bytes = moved.unwrap_or(0).saturating_mul(loops.into());
-            stream.resolved.limit.bytes = Some(all(bytes.div_ceil(least) * least));
+            stream.resolved.limit.bytes = Some(all(bytes.div_ceil(block) * block));
         }
         // With several operations at each offset, fio ends after the size and not after a pass.
         (None, None) if shares.wraps(stream) || stream.line.times > 1 => {
@@ -472,9 +474,9 @@ fn set_end(
             // size.
             let region = size.map_or_else(|| shares.region("size", stream), Ok)?;
             // fio starts another operation as long as any byte of the size is left.
-            let whole = region.saturating_mul(loops.into()).div_ceil(least).saturating_mul(least);
+            let whole = region.saturating_mul(loops.into()).div_ceil(block).saturating_mul(block);
             // The last operation may have the largest block size, but the total must not exceed `whole`.
-            let rest = u64::from(largest_block(stream).saturating_sub(shares.least));
+            let rest = u64::from(largest_block(stream).saturating_sub(shares.block_bytes_min));
             stream.resolved.limit.bytes = Some(all(whole).saturating_sub(rest));
         }
         (None, None) => stream.passes = Some(loops),

@@ -56,7 +56,7 @@ pub(super) struct Section {
     /// Whether the section waits for all sections before it. The first job of each further job file does.
     pub(super) walled: bool,
     /// Whether the section is from the command line. There `kb_base` applies only to the options after it.
-    pub(super) in_order: bool,
+    pub(super) is_from_command_line: bool,
 }
 
 /// The sections that were read, and their errors.
@@ -112,12 +112,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Opens a section. `in_order` is whether it is from the command line. Returns false if there are too many sections.
-    pub(super) fn add_section(&mut self, name: &str, location: Location, in_order: bool) -> bool {
+    /// Opens a section. Returns false if there are too many sections.
+    pub(super) fn add_section(&mut self, name: &str, location: Location, is_from_command_line: bool) -> bool {
         let has_room = self.sections.len() < MAX_SECTIONS;
         if has_room {
             let name = name.to_owned();
-            self.sections.push(Section { name, location, assignments: Vec::new(), walled: false, in_order });
+            let assignments = Vec::new();
+            self.sections.push(Section { name, location, assignments, walled: false, is_from_command_line });
         } else if self.faults.is_empty() {
             self.refuse(location, format!("there are more than {MAX_SECTIONS} sections; leave some out"));
         }
@@ -361,26 +362,27 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Vec<Job> {
     for section in sections {
         let mut options = defaults.clone();
         let mut units = default_units;
-        if !section.in_order {
+        if !section.is_from_command_line {
             // fio sorts the options of a job file first, so the last kb_base applies to the whole section.
-            for one in section.assignments.iter().filter(|one| one.option.name == BASE) {
-                units = units_of_base(one);
+            for assignment in section.assignments.iter().filter(|a| a.option.name == BASE) {
+                units = units_of_base(assignment);
             }
         }
-        for one in &section.assignments {
+        for assignment in &section.assignments {
             order += 1;
-            if section.in_order && one.option.name == BASE {
-                units = units_of_base(one);
+            let mut assignment = assignment.clone();
+            let option = assignment.option.name;
+            if section.is_from_command_line && option == BASE {
+                units = units_of_base(&assignment);
             }
-            let mut one = one.clone();
             // Each line adds files to those of earlier lines, including lines in [global].
-            if let Some(before) = options.get(one.option.name).filter(|_| one.option.name == "filename") {
-                one.value = format!("{}:{}", before.assignment.value, one.value);
+            if let Some(before) = options.get(option).filter(|_| option == "filename") {
+                assignment.value = format!("{}:{}", before.assignment.value, assignment.value);
             }
             // A log option without a name keeps the earlier name.
-            let keeps = one.value.trim().is_empty() && LOGS.contains(&one.option.name);
-            if !(keeps && options.contains_key(one.option.name)) {
-                options.insert(one.option.name, JobOption { at: order, assignment: one, units });
+            let keeps = assignment.value.trim().is_empty() && LOGS.contains(&option);
+            if !(keeps && options.contains_key(option)) {
+                options.insert(option, JobOption { at: order, assignment, units });
             }
         }
         if section.is_global() {

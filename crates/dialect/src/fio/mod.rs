@@ -20,7 +20,7 @@ pub mod verify_state;
 pub use self::command::{Ask, CommandLine};
 pub(crate) use self::streams::ENGINES;
 use crate::names_in_tool::format_for_tool;
-use crate::trouble::{COMMAND_LINE, Mark, Trouble};
+use crate::trouble::{COMMAND_LINE, Diagnostic, Trouble};
 use crate::{Language, Objections, Tool};
 use job_file::{Environment, Fault, Location, Machine, Reader, Text};
 use model::name;
@@ -204,10 +204,10 @@ fn shown_options(pieces: &[Piece]) -> String {
 fn trouble(texts: &[Text], faults: Vec<Fault>) -> Trouble {
     let first = faults.iter().map(|fault| fault.location.text).min().unwrap_or(0);
     let of_first = faults.into_iter().filter(|fault| fault.location.text == first);
-    let marks = of_first.map(|fault| Mark::new(fault.location.span, fault.message)).collect();
+    let diagnostics = of_first.map(|fault| Diagnostic::new(fault.location.span, fault.message)).collect();
     match texts.get(first) {
-        Some(Text { name, text }) => Trouble::new(name, text, marks),
-        None => Trouble::new(COMMAND_LINE, "", marks),
+        Some(Text { name, text }) => Trouble::new(name, text, diagnostics),
+        None => Trouble::new(COMMAND_LINE, "", diagnostics),
     }
 }
 

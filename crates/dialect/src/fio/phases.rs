@@ -43,14 +43,14 @@ fn put_together(jobs: &[Job], read: Vec<JobStreams>) -> Result<Placed, Fault> {
     let mut from: Vec<Vec<usize>> = Vec::new();
     let mut group: Vec<JobStreams> = Vec::new();
     let mut groups: Vec<Vec<JobStreams>> = Vec::new();
-    for one in read {
-        let Some(job) = jobs.get(one.at) else { continue };
+    for job_streams in read {
+        let Some(job) = jobs.get(job_streams.at) else { continue };
         let running: Vec<&Job> = group.iter().filter_map(|other| jobs.get(other.at)).collect();
-        let waits = waits(job, &running, jobs.get(..one.at).unwrap_or_default())?;
+        let waits = waits(job, &running, jobs.get(..job_streams.at).unwrap_or_default())?;
         if !group.is_empty() && (waits || job.walled || job.on("stonewall", false)?) {
             groups.push(std::mem::take(&mut group));
         }
-        group.push(one);
+        group.push(job_streams);
     }
     groups.push(group);
     let mut is_over = false;

@@ -65,16 +65,16 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
 }
 
 /// Whether each direction of a mix has its own rate.
-pub(super) fn are_of_directions(stream: &StreamSpec) -> bool {
+pub(super) fn has_rate_per_direction(stream: &StreamSpec) -> bool {
     [stream.limit_iops, stream.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some())
 }
 
 /// Refuses options that make directions wait for each other if each direction has its own rate.
 fn refuse_waits_between_directions(job: &Job, stream: &StreamSpec) -> Result<(), Fault> {
-    let each = are_of_directions(stream);
+    let is_per_direction = has_rate_per_direction(stream);
     let why = "fathom does not combine the option with rates of a mix; type a job for each direction, or remove the option";
-    job.refuse_if(each && stream.has("flow"), "flow", why)?;
-    job.refuse_if(each && stream.has("serialize-overlap"), "serialize_overlap", why)
+    job.refuse_if(is_per_direction && stream.has("flow"), "flow", why)?;
+    job.refuse_if(is_per_direction && stream.has("serialize-overlap"), "serialize_overlap", why)
 }
 
 /// Rates of the directions of a job.
@@ -266,7 +266,7 @@ fn min_rate(job: &Job, rw: &ParsedRw) -> Result<Option<MinRate>, Fault> {
 fn latency_target(job: &Job, is_open: bool) -> Result<Option<LatencyTarget>, Fault> {
     let ns = job.time("latency_target", DefaultUnit::Microseconds)?.unwrap_or(0);
     let window_ns = job.time("latency_window", DefaultUnit::Microseconds)?.unwrap_or(0);
-    let goes_on = job.on("latency_run", false)?;
+    let searches_whole_run = job.on("latency_run", false)?;
     let percent = job.text("latency_percentile").map_or(Some(100.0), |text| text.trim().parse::<f64>().ok());
     let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
     let percent = percent
@@ -279,5 +279,5 @@ fn latency_target(job: &Job, is_open: bool) -> Result<Option<LatencyTarget>, Fau
     job.refuse_if(!has_window, "latency_target", why)?;
     let why = "an open loop has no depth to search; leave rate_process and io_submit_mode out";
     job.refuse_if(is_open, "latency_target", why)?;
-    Ok(Some(LatencyTarget { ns, percent, window_ns, goes_on }))
+    Ok(Some(LatencyTarget { ns, percent, window_ns, searches_whole_run }))
 }

@@ -73,7 +73,7 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
         let batch = stream.batch.filter(|_| depth.is_some());
         Ok(StreamSpec { replay: Some(replay_spec(job, &file)?), depth, batch, ..stream.clone() })
     };
-    let all = streams::in_order(count).map(clone).collect::<Result<_, _>>()?;
+    let all = streams::clone_numbers(count).map(clone).collect::<Result<_, _>>()?;
     Ok(Streams { all, times, reads_back: false })
 }
 

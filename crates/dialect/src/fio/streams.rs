@@ -65,7 +65,7 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     let (verify, back) = verification(job, &rw, environment)?;
     stream.resolved.verify = verify;
     let why = "the rates decide which blocks a mix writes, so fathom cannot read them back; type do_verify=0, or a job for each direction";
-    job.refuse_if(back && rates::are_of_directions(&stream), "verify", why)?;
+    job.refuse_if(back && rates::has_rate_per_direction(&stream), "verify", why)?;
     durability_and_data(job, &rw, &mut stream)?;
     place(job, environment, &mut stream)?;
     nodes(job, environment, &mut stream)?;
@@ -451,7 +451,7 @@ fn sharing(job: &Job, files: u32, stream: &mut StreamSpec) -> Result<(), Fault> 
 }
 
 /// The numbers of clones in the order in which fio makes and reports them: first 0, then from the last down to 1.
-pub(super) fn in_order(count: u32) -> impl Iterator<Item = u32> {
+pub(super) fn clone_numbers(count: u32) -> impl Iterator<Item = u32> {
     std::iter::once(0).chain((1..count).rev())
 }
 
@@ -503,7 +503,7 @@ fn clones(
             files::draw_sizes(job, if has_own_files { clone } else { 0 }, files, environment, &mut stream)?;
             Ok(stream)
         };
-        return in_order(count).map(clone).collect();
+        return clone_numbers(count).map(clone).collect();
     }
     let target: Vec<String> = (0..if has_own_files { count } else { 1 }).flat_map(targets).collect();
     let why = format!("the clones have at most {MAX_TARGETS} files; type a filename, or fewer clones");

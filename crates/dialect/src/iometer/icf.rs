@@ -2,15 +2,15 @@
 //!
 //! Source: Iometer 1.1.0, User's Guide, and the files that it writes. Files of 2004 and 2006 have fewer fields and are read too.
 
-use crate::trouble::{Mark, Trouble, quoted};
+use crate::trouble::{Diagnostic, Trouble, quoted};
 use model::job::{Line, Mix, PerKind, Sizes};
 use model::spec::iometer::{Cycle, Step, order};
 use model::spec::number::{MAX_BLOCK_BYTES, MAX_LINES};
 use std::ops::Range;
 
-/// How a number increases from test to test.
+/// The numbers of workers, targets or outstanding operations from test to test, in linear or exponential steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rises {
+pub(super) struct Progression {
     pub(super) start: u32,
     /// The last number. `None` means the number of existing targets or workers.
     pub(super) end: Option<u32>,
@@ -72,9 +72,9 @@ pub(super) struct Icf {
     pub(super) ramp_seconds: u64,
     /// Recorded results: ALL, NO_TARGETS, NO_WORKERS, NO_MANAGERS or NONE.
     pub(super) record: String,
-    pub(super) workers: Rises,
-    pub(super) targets: Rises,
-    pub(super) outstanding: Rises,
+    pub(super) workers: Progression,
+    pub(super) targets: Progression,
+    pub(super) outstanding: Progression,
     pub(super) cycle: Cycle,
     pub(super) specs: Vec<Spec>,
     pub(super) managers: Vec<Manager>,
@@ -88,15 +88,15 @@ const DEFAULTS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
 impl Default for Icf {
     /// The values of a new file in Iometer's editor.
     fn default() -> Self {
-        let rises = |end, by, law| Rises { start: 1, end, by, law };
+        let progression = |end, by, law| Progression { start: 1, end, by, law };
         Self {
             description: String::new(),
             seconds: 0,
             ramp_seconds: 0,
             record: RECORDED[0].into(),
-            workers: rises(None, 1, Step::Linear),
-            targets: rises(None, 1, Step::Linear),
-            outstanding: rises(Some(32), 2, Step::Exponential),
+            workers: progression(None, 1, Step::Linear),
+            targets: progression(None, 1, Step::Linear),
+            outstanding: progression(Some(32), 2, Step::Exponential),
             cycle: Cycle::Normal,
             specs: Vec::new(),
             managers: Vec::new(),
@@ -151,7 +151,8 @@ pub(super) fn read(name: &str, text: &str) -> Result<Icf, Trouble> {
     if let Some(trouble) = Trouble::too_large(name, text, "a configuration") {
         return Err(trouble);
     }
-    let mut reader = Reader { icf: Icf::default(), marks: Vec::new(), heading: String::new(), skips: false };
+    let mut reader =
+        Reader { icf: Icf::default(), diagnostics: Vec::new(), heading: String::new(), skips: false };
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let value = line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
@@ -160,12 +161,16 @@ pub(super) fn read(name: &str, text: &str) -> Result<Icf, Trouble> {
         at += line.len();
     }
     reader.check();
-    if reader.marks.is_empty() { Ok(reader.icf) } else { Err(Trouble::new(name, text, reader.marks)) }
+    if reader.diagnostics.is_empty() {
+        Ok(reader.icf)
+    } else {
+        Err(Trouble::new(name, text, reader.diagnostics))
+    }
 }
 
 struct Reader {
     icf: Icf,
-    marks: Vec<Mark>,
+    diagnostics: Vec<Diagnostic>,
     /// The last heading, in lower case.
     heading: String,
     /// Whether the current section has no effect on measurements.
@@ -197,7 +202,7 @@ impl Reader {
             None if self.skips || (line.is_empty() && !self.heading.starts_with("test description")) => {}
             None => {
                 if let Err(why) = self.value(line, place.clone()) {
-                    self.marks.push(Mark::new(place, why));
+                    self.diagnostics.push(Diagnostic::new(place, why));
                 }
             }
         }
@@ -225,9 +230,9 @@ impl Reader {
                 value.clone_into(&mut manager.address);
             }
             "record results" => icf.record = one_of(value, &RECORDED)?,
-            "worker cycling" => icf.workers = rises(value, false)?,
-            "disk cycling" | "target cycling" => icf.targets = rises(value, false)?,
-            "queue depth cycling" => icf.outstanding = rises(value, true)?,
+            "worker cycling" => icf.workers = parse_progression(value, false)?,
+            "disk cycling" | "target cycling" => icf.targets = parse_progression(value, false)?,
+            "queue depth cycling" => icf.outstanding = parse_progression(value, true)?,
             "test type" => {
                 icf.cycle = match entry_at(value, &Cycle::ALL) {
                     Some((_, cycle)) => *cycle,
@@ -334,7 +339,7 @@ impl Reader {
             if sum != 100 {
                 let why =
                     format!("the percentages of the lines add up to {sum}; write lines that add up to 100");
-                self.marks.push(Mark::new(spec.place.clone(), why));
+                self.diagnostics.push(Diagnostic::new(spec.place.clone(), why));
             }
         }
         let workers = self.icf.managers.iter().flat_map(|m| &m.workers);
@@ -344,7 +349,7 @@ impl Reader {
                     "there is no access specification {}; define it, or assign another specification",
                     quoted(name)
                 );
-                self.marks.push(Mark::new(place.clone(), why));
+                self.diagnostics.push(Diagnostic::new(place.clone(), why));
             }
         }
     }
@@ -386,7 +391,7 @@ fn entry_at<'t, T>(text: &str, all: &'t [T]) -> Option<&'t T> {
 }
 
 /// Parses `start step LAW`, or `start end step LAW` if `has_end`.
-fn rises(value: &str, has_end: bool) -> Result<Rises, String> {
+fn parse_progression(value: &str, has_end: bool) -> Result<Progression, String> {
     let fields = fields(value);
     let (end, by, law) = match (fields.as_slice(), has_end) {
         ([_, end, by, law], true) => (Some(*end), *by, *law),
@@ -405,7 +410,7 @@ fn rises(value: &str, has_end: bool) -> Result<Rises, String> {
             .filter(|n| *n > 0)
             .ok_or_else(|| format!("{number} is out of range; write at least 1"))
     };
-    Ok(Rises {
+    Ok(Progression {
         start: least(fields[0])?,
         end: end.map(least).transpose()?,
         by: least(by)?,

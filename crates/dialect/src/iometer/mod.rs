@@ -5,9 +5,9 @@ mod icf;
 pub mod options;
 
 use crate::names_in_tool::format_for_tool;
-use crate::trouble::{Mark, Trouble, quoted};
+use crate::trouble::{Diagnostic, Trouble, quoted};
 use crate::{Language, Objections, Tool};
-use icf::{Icf, Manager, Rises, Spec, Worker};
+use icf::{Icf, Manager, Progression, Spec, Worker};
 use model::job::{Kind, Line, Stream};
 use model::spec::iometer::Cycle;
 use model::spec::number::{MAX_DEPTH, MAX_NAME, MAX_PHASES, MAX_TARGETS};
@@ -42,14 +42,15 @@ pub struct Overrides {
 pub fn read(name: &str, text: &str, overrides: &Overrides, also: Objections) -> Result<JobSpec, Trouble> {
     let mut icf = icf::read(name, text)?;
     icf.seconds = overrides.seconds.unwrap_or(icf.seconds);
-    let job = job_spec(&icf, &overrides.targets).map_err(|marks| Trouble::new(name, text, marks))?;
+    let job =
+        job_spec(&icf, &overrides.targets).map_err(|diagnostics| Trouble::new(name, text, diagnostics))?;
     let problems = job.check().into_iter().chain(also(&job));
-    let marks: Vec<Mark> = problems
+    let diagnostics: Vec<Diagnostic> = problems
         .map(|problem| {
-            Mark::new(0..0, problem.spelled(|key, value| format_for_tool(Tool::Iometer, key, value)))
+            Diagnostic::new(0..0, problem.spelled(|key, value| format_for_tool(Tool::Iometer, key, value)))
         })
         .collect();
-    if marks.is_empty() { Ok(job) } else { Err(Trouble::new(name, text, marks)) }
+    if diagnostics.is_empty() { Ok(job) } else { Err(Trouble::new(name, text, diagnostics)) }
 }
 
 /// Describes the tests of a file as text. The targets need not be paths.
@@ -59,9 +60,9 @@ pub fn read(name: &str, text: &str, overrides: &Overrides, also: Objections) -> 
 pub fn explain(name: &str, text: &str, overrides: &Overrides) -> Result<String, Trouble> {
     let mut icf = icf::read(name, text)?;
     icf.seconds = overrides.seconds.unwrap_or(icf.seconds);
-    let marks = refused(&icf, &overrides.targets, false);
-    if !marks.is_empty() {
-        return Err(Trouble::new(name, text, marks));
+    let diagnostics = refused(&icf, &overrides.targets, false);
+    if !diagnostics.is_empty() {
+        return Err(Trouble::new(name, text, diagnostics));
     }
     Ok(explain_tests(&icf, &overrides.targets))
 }
@@ -74,7 +75,7 @@ pub fn specs(name: &str, text: &str) -> Result<Vec<model::spec::iometer::Spec>, 
     let icf = icf::read(name, text)?;
     if icf.specs.is_empty() {
         let why = "there is no access specification; write 'Access specification name,default assignment";
-        return Err(Trouble::new(name, text, vec![Mark::new(0..0, why)]));
+        return Err(Trouble::new(name, text, vec![Diagnostic::new(0..0, why)]));
     }
     Ok(icf
         .specs
@@ -93,10 +94,10 @@ const MAX_TIME_S: u64 = 86_400;
 ///
 /// # Errors
 /// The errors for settings that fathom does not support, with their places.
-fn job_spec(icf: &Icf, replacements: &[String]) -> Result<JobSpec, Vec<Mark>> {
-    let marks = refused(icf, replacements, true);
-    if !marks.is_empty() {
-        return Err(marks);
+fn job_spec(icf: &Icf, replacements: &[String]) -> Result<JobSpec, Vec<Diagnostic>> {
+    let diagnostics = refused(icf, replacements, true);
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
     }
     let names = target_names(icf);
     let (mut phases, mut typed) = (Vec::new(), Vec::new());
@@ -116,7 +117,7 @@ fn job_spec(icf: &Icf, replacements: &[String]) -> Result<JobSpec, Vec<Mark>> {
             phases.len()
         );
         let place = icf.managers.first().map_or(0..0, |manager| manager.place.clone());
-        return Err(vec![Mark::new(place, why)]);
+        return Err(vec![Diagnostic::new(place, why)]);
     }
     let seed = workers(icf).find_map(|(_, w)| w.seed);
     let typed = Typed { defaults: result_file_options(icf), phases: typed, ..Typed::default() };
@@ -150,11 +151,14 @@ fn result_file_options(icf: &Icf) -> Options {
 }
 
 /// The errors for settings that fathom does not support.
-fn refused(icf: &Icf, replacements: &[String], is_run: bool) -> Vec<Mark> {
-    let mut marks = Vec::new();
+fn refused(icf: &Icf, replacements: &[String], is_run: bool) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     let Some((first, _)) = workers(icf).next() else {
-        marks.push(Mark::new(0..0, "there is no worker; write 'Manager ID and 'Worker with their targets"));
-        return marks;
+        diagnostics.push(Diagnostic::new(
+            0..0,
+            "there is no worker; write 'Manager ID and 'Worker with their targets",
+        ));
+        return diagnostics;
     };
     let is_elsewhere =
         |m: &&Manager| !m.workers.is_empty() && !m.address.eq_ignore_ascii_case(&first.address);
@@ -164,16 +168,16 @@ fn refused(icf: &Icf, replacements: &[String], is_run: bool) -> Vec<Mark> {
             quoted(&manager.name),
             quoted(&first.name)
         );
-        marks.push(Mark::new(manager.place.clone(), why));
+        diagnostics.push(Diagnostic::new(manager.place.clone(), why));
     }
     if icf.seconds == 0 && is_run {
         let why = "the run time is 0, which means until stopped by hand; write seconds, or type /t SECONDS";
-        marks.push(Mark::new(first.place.clone(), why));
+        diagnostics.push(Diagnostic::new(first.place.clone(), why));
     }
     if icf.seconds.max(icf.ramp_seconds) > MAX_TIME_S {
         let why =
             format!("the run time or the ramp up is longer than a day; write {MAX_TIME_S} seconds at most");
-        marks.push(Mark::new(first.place.clone(), why));
+        diagnostics.push(Diagnostic::new(first.place.clone(), why));
     }
     let names = target_names(icf);
     if !replacements.is_empty() && replacements.len() != names.len() {
@@ -183,11 +187,11 @@ fn refused(icf: &Icf, replacements: &[String], is_run: bool) -> Vec<Mark> {
             names.join(", "),
             replacements.len()
         );
-        marks.push(Mark::new(first.place.clone(), why));
+        diagnostics.push(Diagnostic::new(first.place.clone(), why));
     }
     let seeds: Vec<u64> = workers(icf).filter_map(|(_, w)| w.seed).collect();
     for (manager, worker) in workers(icf) {
-        let mut wrong = |why: String| marks.push(Mark::new(worker.place.clone(), why));
+        let mut wrong = |why: String| diagnostics.push(Diagnostic::new(worker.place.clone(), why));
         if worker.targets.is_empty() || worker.targets.len() > MAX_TARGETS {
             wrong(format!(
                 "a worker has 1 to {MAX_TARGETS} targets, not {}; write 'Target with its name",
@@ -217,10 +221,10 @@ fn refused(icf: &Icf, replacements: &[String], is_run: bool) -> Vec<Mark> {
                 quoted(name),
                 names.join(", ")
             );
-            marks.push(Mark::new(place.clone(), why));
+            diagnostics.push(Diagnostic::new(place.clone(), why));
         }
     }
-    marks
+    diagnostics
 }
 
 /// All workers with their managers.
@@ -357,9 +361,9 @@ fn active(icf: &Icf, at: usize) -> Vec<Load<'_>> {
 }
 
 /// The numbers of workers or targets from test to test. The last one is `most`.
-fn up_to(rises: Rises, most: usize) -> Vec<usize> {
+fn up_to(progression: Progression, most: usize) -> Vec<usize> {
     let most = u32::try_from(most).unwrap_or(u32::MAX);
-    let below = rises.law.values(rises.start, most.saturating_sub(1), rises.by);
+    let below = progression.law.values(progression.start, most.saturating_sub(1), progression.by);
     below.chain([most]).map(|n| n as usize).collect()
 }
 
@@ -383,7 +387,7 @@ fn by_targets<'i>(icf: &Icf, all: &[Load<'i>]) -> Vec<Vec<Load<'i>>> {
 
 /// A test for each number of outstanding operations.
 fn by_outstanding<'i>(icf: &Icf, all: &[Load<'i>]) -> Vec<Vec<Load<'i>>> {
-    let Rises { start, end, by, law } = icf.outstanding;
+    let Progression { start, end, by, law } = icf.outstanding;
     let with_depth = |outstanding| all.iter().map(|load| Load { outstanding, ..*load }).collect();
     law.values(start, end.unwrap_or(start), by).map(with_depth).collect()
 }

@@ -35,12 +35,12 @@ use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
 /// Cache modes that an engine with file descriptors supports.
-const BY_DESCRIPTOR: &[Cache] =
+const DESCRIPTOR_MODES: &[Cache] =
     &[Cache::Direct, Cache::Buffered, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
 /// Cache modes without direct I/O. The buffers of a library, and pages that the kernel moves, do not have the required alignment.
-const THROUGH_PAGES: &[Cache] = &[Cache::Buffered, Cache::Sync, Cache::Dsync];
+const PAGE_CACHE_MODES: &[Cache] = &[Cache::Buffered, Cache::Sync, Cache::Dsync];
 /// Cache modes of an engine that behaves the same with each of them. The first is its default.
-const IN_ANY_WAY: &[Cache] =
+const EQUIVALENT_MODES: &[Cache] =
     &[Cache::Buffered, Cache::Direct, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
 /// Kinds of operations of the asynchronous interfaces before io_uring.
 const READ_WRITE_SYNC: &[Kind] = &[Kind::Read, Kind::Write, Kind::Sync];
@@ -92,7 +92,7 @@ const fn default_facts(name: &'static str, about: &'static str) -> EngineFacts {
         max_depth: MAX_DEPTH,
         default_batch: 1,
         kinds: &Kind::ALL,
-        caches: BY_DESCRIPTOR,
+        caches: DESCRIPTOR_MODES,
         takes_priorities: false,
         options: &[],
     }
@@ -126,7 +126,7 @@ const fn without_data<C: Call + 'static>(
         max_depth: 1,
         ..default_facts(name, about)
     };
-    Entry::new::<BlockingEngine<C>>(EngineFacts { kinds, caches: IN_ANY_WAY, ..facts })
+    Entry::new::<BlockingEngine<C>>(EngineFacts { kinds, caches: EQUIVALENT_MODES, ..facts })
 }
 
 /// All engines. This is a static because a constant would be compiled again in every crate, with the loop of every engine.
@@ -154,13 +154,13 @@ pub static ENGINES: &[Entry] = &[
         "sync",
         "pread and pwrite: one operation at a time per worker",
         read_write::SYNC_OPTIONS,
-        BY_DESCRIPTOR,
+        DESCRIPTOR_MODES,
     ),
     blocking::<read_write::Vsync>(
         "vsync",
         "preadv2 and pwritev2 with flags: one operation at a time per worker",
         read_write::VSYNC_OPTIONS,
-        BY_DESCRIPTOR,
+        DESCRIPTOR_MODES,
     ),
     Entry::new::<preadv::Preadv>(EngineFacts {
         completes_in_submit: true,
@@ -171,26 +171,26 @@ pub static ENGINES: &[Entry] = &[
         "rw",
         "read and write from the position of the file: one operation at a time per worker",
         read_write::RW_OPTIONS,
-        BY_DESCRIPTOR,
+        DESCRIPTOR_MODES,
     ),
     blocking::<streams::Stdio>(
         "stdio",
         "fread and fwrite of the C library: one operation at a time per worker",
         streams::STDIO_OPTIONS,
-        THROUGH_PAGES,
+        PAGE_CACHE_MODES,
     ),
     #[cfg(feature = "cxx")]
     blocking::<streams::Fstream>(
         "fstream",
         "read and write of C++'s std::fstream: one operation at a time per worker",
         &[],
-        THROUGH_PAGES,
+        PAGE_CACHE_MODES,
     ),
     blocking::<streams::RustStd>(
         "std",
         "Rust's File, BufReader and BufWriter: one operation at a time per worker",
         streams::STD_OPTIONS,
-        THROUGH_PAGES,
+        PAGE_CACHE_MODES,
     ),
     blocking::<mmap::Mmap>(
         "mmap",
@@ -202,19 +202,19 @@ pub static ENGINES: &[Entry] = &[
         "splice",
         "splice through a pipe: one operation at a time per worker",
         kernel_copy::SPLICE_OPTIONS,
-        BY_DESCRIPTOR,
+        DESCRIPTOR_MODES,
     ),
     blocking::<kernel_copy::Sendfile>(
         "sendfile",
         "sendfile between the target and memory: one operation at a time per worker",
         &[],
-        BY_DESCRIPTOR,
+        DESCRIPTOR_MODES,
     ),
     blocking::<kernel_copy::CopyFileRange>(
         "copy_file_range",
         "copy_file_range between the target and another file: one operation at a time per worker",
         kernel_copy::COPY_OPTIONS,
-        THROUGH_PAGES,
+        PAGE_CACHE_MODES,
     ),
     without_data::<without_data::Ftruncate>(
         "ftruncate",

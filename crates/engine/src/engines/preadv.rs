@@ -10,7 +10,7 @@ use std::io;
 use std::ops::Range;
 use sys::arena::Arena;
 use sys::clock::Clock;
-use sys::io_vectors::{MOST_BYTES, MOST_VECTORS, Vectors};
+use sys::io_vectors::{MAX_BYTES_PER_CALL, MAX_VECTORS_PER_CALL, Vectors};
 
 pub(super) struct Preadv {
     arena: Arena,
@@ -30,7 +30,7 @@ impl Engine for Preadv {
             arena: Arena::new(slots, spec.slot_bytes as usize)?,
             targets: Targets::take(spec)?,
             clock: spec.clock,
-            vectors: Vectors::with_capacity(slots.min(MOST_VECTORS)),
+            vectors: Vectors::with_capacity(slots.min(MAX_VECTORS_PER_CALL)),
             queued: Vec::with_capacity(slots),
             done: Vec::with_capacity(slots),
         };
@@ -123,9 +123,9 @@ fn row_length(queued: &[(u32, Op)]) -> usize {
         let [(_, a), (_, b)] = pair else { return false };
         bytes += u64::from(b.length);
         let is_next = (a.file, a.kind) == (b.file, b.kind) && a.offset + u64::from(a.length) == b.offset;
-        moves(a) && is_next && bytes <= MOST_BYTES
+        moves(a) && is_next && bytes <= MAX_BYTES_PER_CALL
     };
-    (1 + queued.windows(2).take_while(is_adjacent).count()).min(MOST_VECTORS)
+    (1 + queued.windows(2).take_while(is_adjacent).count()).min(MAX_VECTORS_PER_CALL)
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn only_adjacent_operations_in_one_direction_are_a_row() {
     assert_eq!(rows(&[op(w, 0, 4096), op(w, 0, 0)]), 1, "backwards");
     assert_eq!(rows(&[op(Kind::Trim, 0, 0), op(Kind::Trim, 0, 4096)]), 1, "a trim has no vector");
     let many: Vec<_> = (0..2000).map(|i| op(r, 0, i * 4096)).collect();
-    assert_eq!(rows(&many), MOST_VECTORS);
+    assert_eq!(rows(&many), MAX_VECTORS_PER_CALL);
     let large: Vec<_> = (0..4).map(|i| (0, Op { length: 1 << 30, ..op(w, 0, i << 30).1 })).collect();
     assert_eq!(rows(&large), 1, "two exceed the limit of a call");
 }

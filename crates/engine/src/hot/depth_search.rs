@@ -100,7 +100,7 @@ impl Search {
             u32::midpoint(before, self.missed)
         };
         self.depth = next.min(self.max_depth);
-        if self.target.goes_on || self.depth != before {
+        if self.target.searches_whole_run || self.depth != before {
             return Next::Window;
         }
         if self.is_settled {
@@ -174,7 +174,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     }
 
     /// Begins the next window of the search at the new depth, after all operations in flight have completed. Ends the
-    /// interval instead if the run's window is over, or if the search continues to the end of the run (`goes_on`).
+    /// interval instead if the run's window is over, or if the search continues to the end of the run (`searches_whole_run`).
     /// Returns whether the run is over.
     fn resume_with_depth(&mut self, search: &Search) -> bool {
         // If the run's window is over, more operations may be in flight than the new depth allows.
@@ -182,7 +182,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
             self.spec.depth = search.depth;
             self.max_in_flight = self.lanes.len() as u32 * search.depth;
         }
-        if self.must_end() || search.target.goes_on {
+        if self.must_end() || search.target.searches_whole_run {
             return self.close_interval();
         }
         self.restart_window();
@@ -192,7 +192,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
 
 #[cfg(test)]
 fn depths(most: u32, meets: impl Fn(u32) -> bool, windows: usize) -> (Vec<u32>, bool) {
-    let target = LatencyTarget { ns: 1, percent: 100.0, window_ns: 1, goes_on: false };
+    let target = LatencyTarget { ns: 1, percent: 100.0, window_ns: 1, searches_whole_run: false };
     let mut search = Search::new(target, most);
     let mut seen = Vec::new();
     for _ in 0..windows {

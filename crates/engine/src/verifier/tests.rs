@@ -69,8 +69,8 @@ fn written(through: &Through, file: File) -> Result<(Written, Vec<WriterProgress
         verification: &V,
         until: None,
         stop: &AtomicBool::new(false),
-        progress: &mut |_| {},
-        on_progress: &mut |writer_progress| {
+        on_completion: &mut |_| {},
+        on_sync: &mut |writer_progress| {
             all_progress.push(writer_progress);
             Ok(())
         },
@@ -120,7 +120,7 @@ fn every_engine_finds_what_it_wrote_in_every_mode() {
                 "{}",
                 entry.name
             );
-            let synced: Vec<u64> = all_progress.iter().map(|m| m.synced).collect();
+            let synced: Vec<u64> = all_progress.iter().map(|progress| progress.synced).collect();
             assert_eq!(synced, [70, 140, 210, 280, 300, 370, 440, 510, 580, 600]);
             let file = scratch.open(*cache, false).unwrap_or_else(|e| panic!("{e}"));
             let seen = found(&through, file, writer_progress);
@@ -130,17 +130,17 @@ fn every_engine_finds_what_it_wrote_in_every_mode() {
 }
 
 #[test]
-fn everything_before_a_mark_is_written() {
+fn everything_before_a_sync_is_written() {
     let scratch = Scratch::new();
     let reader = scratch.plain();
-    let mut all_progress = 0;
+    let mut syncs = 0;
     let writing = Writing {
         verification: &V,
         until: None,
         stop: &AtomicBool::new(false),
-        progress: &mut |_| {},
-        on_progress: &mut |writer_progress| {
-            all_progress += 1;
+        on_completion: &mut |_| {},
+        on_sync: &mut |writer_progress| {
+            syncs += 1;
             let only = WriterProgress { begun: writer_progress.synced, ..writer_progress };
             for expected in (0..V.blocks).filter_map(|turn| V.expected(turn, only)) {
                 let mut block = [0; 4096];
@@ -158,7 +158,7 @@ fn everything_before_a_mark_is_written() {
     };
     let written = write(&through(engine, Cache::Buffered), scratch.plain(), writing);
     assert!(written.is_ok(), "{written:?}");
-    assert_eq!(all_progress, 10);
+    assert_eq!(syncs, 10);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn damage_is_named_with_its_offset() {
 }
 
 #[test]
-fn writes_after_a_mark_may_be_missing() {
+fn writes_after_the_last_sync_may_be_missing() {
     let scratch = written_file();
     let through = through("sync", Cache::Buffered);
     // The progress claims that the writer stopped shortly after the first pass, but the second pass is complete.
@@ -272,7 +272,7 @@ fn a_full_device_ends_the_writing_with_its_error() {
 }
 
 #[test]
-fn a_failed_sync_makes_no_mark() {
+fn a_failed_sync_is_no_progress() {
     // /dev/null accepts every write and cannot be synced.
     let null = File::options().read(true).write(true).open("/dev/null").unwrap_or_else(|e| panic!("{e}"));
     let (written, all_progress) =
@@ -286,7 +286,7 @@ fn a_failed_sync_makes_no_mark() {
 }
 
 #[test]
-fn a_stop_a_time_limit_or_a_failed_mark_ends_the_writing() {
+fn a_stop_a_time_limit_or_unstored_progress_ends_the_writing() {
     let scratch = Scratch::new();
     let stop = AtomicBool::new(false);
     let run = |until, stop_at: u64, fail: bool| {
@@ -295,8 +295,8 @@ fn a_stop_a_time_limit_or_a_failed_mark_ends_the_writing() {
             verification: &V,
             until,
             stop: &stop,
-            progress: &mut |done| stop.store(done >= stop_at, Ordering::Relaxed),
-            on_progress: &mut |_| if fail { Err("no room for it".into()) } else { Ok(()) },
+            on_completion: &mut |done| stop.store(done >= stop_at, Ordering::Relaxed),
+            on_sync: &mut |_| if fail { Err("no room for it".into()) } else { Ok(()) },
         };
         write(&through("sync", Cache::Buffered), scratch.plain(), writing)
     };

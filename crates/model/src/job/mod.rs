@@ -651,7 +651,7 @@ impl Turn {
 
     /// Summarizes all turns: their common span, each access with its share, and the mean number of writes before a sync
     /// call.
-    pub fn together(turns: &[Self]) -> (Access, Option<Flush>) {
+    pub fn summarize(turns: &[Self]) -> (Access, Option<Flush>) {
         let ends = turns.iter().map(|t| t.access.offset_bytes.saturating_add(t.access.span_bytes));
         let offset_bytes = turns.iter().map(|t| t.access.offset_bytes).min().unwrap_or(0);
         let span_bytes = ends.max().map_or(u64::MAX, |end| end.saturating_sub(offset_bytes));
@@ -797,7 +797,7 @@ fn turns_name_their_stream_and_form_streams() {
 #[test]
 fn a_summary_of_turns_has_their_span_shares_and_calls() {
     let turns = [plain_turn(60, 1, 1 << 20, 1), plain_turn(181, 2, 4 << 20, 90)];
-    let (access, flush) = Turn::together(&turns);
+    let (access, flush) = Turn::summarize(&turns);
     assert_eq!((access.offset_bytes, access.span_bytes), (1 << 20, 4 << 20));
     let weights: Vec<u32> = access.lines.iter().map(|line| line.weight).collect();
     assert_eq!(weights, [398_671, 601_329]);

@@ -301,7 +301,7 @@ impl Steadied {
 }
 
 /// Finds the largest depth, up to that of the stream, at which enough operations meet a latency. The search then ends
-/// the stream, unless `goes_on` is set. The rule of fio's `latency_target`.
+/// the stream, unless it lasts for the whole run. The rule of fio's `latency_target`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyTarget {
@@ -313,17 +313,18 @@ pub struct LatencyTarget {
     pub window_ns: u64,
     /// Whether the depth varies until the end of the run, and the results include all windows. Otherwise the results are
     /// those of the last window.
-    pub goes_on: bool,
+    #[serde(rename = "goes_on")]
+    pub searches_whole_run: bool,
 }
 
 impl LatencyTarget {
-    /// Suffix of a typed latency target with `goes_on`.
-    pub const GOES_ON: &'static str = ":run";
+    /// Suffix of a typed latency target with `searches_whole_run`.
+    pub const WHOLE_RUN_SUFFIX: &'static str = ":run";
 
     /// Formats the target as typed: `500us:99.9%:5s`.
     pub fn to_flag(&self) -> String {
-        let Self { ns, percent, window_ns, goes_on } = *self;
-        let rest = if goes_on { Self::GOES_ON } else { "" };
+        let Self { ns, percent, window_ns, searches_whole_run } = *self;
+        let rest = if searches_whole_run { Self::WHOLE_RUN_SUFFIX } else { "" };
         format!("{}us:{percent}%:{}s{rest}", ns as f64 / 1e3, window_ns as f64 / 1e9)
     }
 }
@@ -360,7 +361,7 @@ impl MinRate {
     }
 
     /// Whether every direction has the same limit, as after `iops:1000` without directions.
-    pub fn is_of_all(&self) -> bool {
+    pub fn has_equal_limits(&self) -> bool {
         let PerKind { read, write, trim } = self.least;
         read == write && write == trim
     }
@@ -379,7 +380,7 @@ impl MinRate {
 
     /// Formats the limits as typed: `iops:read=1000,write=500:1s`.
     pub fn to_flag(&self) -> String {
-        let each = if self.is_of_all() {
+        let each = if self.has_equal_limits() {
             self.least.read.to_string()
         } else {
             self.least.named().map(|(word, least)| format!("{word}={least}")).collect::<Vec<_>>().join(",")

@@ -244,7 +244,8 @@ pub struct WorkerEnd {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth_counts: Option<DepthCounts>,
     /// Number of iterations of the hot loop. Operations per iteration show how busy the loop was.
-    pub turns: u64,
+    #[serde(rename = "turns")]
+    pub loop_iterations: u64,
     /// Completed operations, including warm-up and drain.
     #[serde(default)]
     pub ops: u64,
@@ -276,7 +277,7 @@ impl Default for WorkerEnd {
             counted: not_asked(),
             depth: None,
             depth_counts: None,
-            turns: 0,
+            loop_iterations: 0,
             ops: 0,
             ready_ns: not_asked_for_waiting(),
             io: not_asked_for_io(),

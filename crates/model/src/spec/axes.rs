@@ -456,7 +456,7 @@ pub struct Mode {
 /// Solid State Storage Performance Test Specification 2.0 (shares, sizes, minutes, rounds). The specification leaves
 /// threads and depth to the user; fathom's are in the table.
 pub const PRESETS: &[Preset] =
-    &[CCSIO, CCSIO_CLASSIC, IOPS, ITS_SPECS, ZONES, PTS, PTS_THROUGHPUT, PTS_LATENCY, PTS_WSAT];
+    &[CCSIO, CCSIO_CLASSIC, IOPS, IOMETER_PRESET, ZONES, PTS, PTS_THROUGHPUT, PTS_LATENCY, PTS_WSAT];
 
 const IOPS: Preset = Preset {
     name: "iops",
@@ -568,7 +568,7 @@ const CCSIO_CLASSIC: Preset = Preset {
 };
 
 /// Iometer fills the whole disk. Here the file only has to be larger than the caches.
-const ITS_SPECS: Preset = Preset {
+const IOMETER_PRESET: Preset = Preset {
     name: IOMETER,
     about: "Iometer: access specifications (--spec) x a test type (--cycle) over workers, targets and outstanding I/Os",
     settings: &[("spec", "classics")],

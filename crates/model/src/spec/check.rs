@@ -286,7 +286,9 @@ impl StreamSpec {
 
     /// Reports minimum rates of directions that the stream does not have.
     fn check_min_rate(&self, found: &mut Vec<Problem>) {
-        let Some(rule) = self.resolved.min_rate.as_ref().filter(|rule| !rule.is_of_all()) else { return };
+        let Some(rule) = self.resolved.min_rate.as_ref().filter(|rule| !rule.has_equal_limits()) else {
+            return;
+        };
         for kind in [Kind::Read, Kind::Write, Kind::Trim] {
             if rule.for_kind(kind).is_some() && !self.has_kind(kind) {
                 let word = kind.word();
@@ -831,7 +833,7 @@ impl StreamSpec {
 
 /// Keys of a stream that also apply to a replay.
 #[cfg(test)]
-const REPLAY_HOLD_KEYS: &[&str] = &[
+const REPLAY_STREAM_KEYS: &[&str] = &[
     "depth",
     "create",
     "replay",
@@ -953,7 +955,7 @@ fn keys_without_effect_on_a_replay_are_rejected() {
             key.parse_into_job(&mut job, [value]).unwrap_or_else(|e| panic!("{e}"));
         }
         let found = job.phases[0].streams[0].check();
-        assert_eq!(found.is_empty(), REPLAY_HOLD_KEYS.contains(&key.name), "{}: {found:?}", key.name);
+        assert_eq!(found.is_empty(), REPLAY_STREAM_KEYS.contains(&key.name), "{}: {found:?}", key.name);
     }
 }
 

@@ -199,8 +199,8 @@ pub fn min_rate(text: &str) -> Result<MinRate, String> {
 /// What is wrong and what to type.
 pub fn latency_target(text: &str) -> Result<LatencyTarget, String> {
     let rule = text.trim();
-    let (rule, goes_on) =
-        rule.strip_suffix(LatencyTarget::GOES_ON).map_or((rule, false), |rule| (rule, true));
+    let (rule, searches_whole_run) =
+        rule.strip_suffix(LatencyTarget::WHOLE_RUN_SUFFIX).map_or((rule, false), |rule| (rule, true));
     let [ns, percent, window] = *rule.split(':').collect::<Vec<_>>() else {
         return Err(reject(text, "is not a latency target; type one such as 500us:99.9%:5s"));
     };
@@ -208,7 +208,7 @@ pub fn latency_target(text: &str) -> Result<LatencyTarget, String> {
     if percent <= 0.0 {
         return Err(reject(text, "is always met; type a share above 0, such as 99.9%"));
     }
-    Ok(LatencyTarget { ns, percent, window_ns: time(window, MIN_TIME_NS, MAX_TIME_NS)?, goes_on })
+    Ok(LatencyTarget { ns, percent, window_ns: time(window, MIN_TIME_NS, MAX_TIME_NS)?, searches_whole_run })
 }
 
 const EXPONENTIAL: &str = "exponential";

@@ -290,12 +290,12 @@ fn test_grid(results: &[Measured]) -> Table {
         or_dash(half, |(result, figures)| if result.void { void.to_owned() } else { show(figures) })
     };
     Columns::new(read_write_tests(results.iter()))
-        .text("test", |test| test.name)
+        .borrowed_text("test", |test| test.name)
         .value("read MB/s", |test| cell(test.halves[0], "none", &mb_per_s))
         .value("IOPS", |test| cell(test.halves[0], "-", &iops))
         .value("write MB/s", |test| cell(test.halves[1], "none", &mb_per_s))
         .value("IOPS", |test| cell(test.halves[1], "-", &iops))
-        .label("verdict", |test| verdict_mark(test.worst))
+        .text("verdict", |test| verdict_mark(test.worst))
         .table(&[])
 }
 
@@ -445,9 +445,9 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
         out += &format!("\n{}", worst.concat());
     }
     let table = Columns::new(diagnosis.groups.iter().flat_map(|g| &g.answers))
-        .text("what", |answer| &answer.about)
-        .label("answer", |answer| describe_answer(answer))
-        .text("seen", |answer| &answer.sentence)
+        .borrowed_text("what", |answer| &answer.about)
+        .text("answer", |answer| describe_answer(answer))
+        .borrowed_text("seen", |answer| &answer.sentence)
         .table(&[]);
     out += &format!(
         "\n{}\n{}\n",

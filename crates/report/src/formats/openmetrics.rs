@@ -315,18 +315,17 @@ const COUNTERS: [DeviceMetric; 16] = [
 ];
 
 fn write_watched(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let counters = COUNTERS
-        .iter()
-        .map(|counter| Family { kind: MetricType::Counter, ..device_family(watched, counter) });
+    let counters = COUNTERS.iter().map(|counter| device_family(watched, MetricType::Counter, counter));
     let in_flight = metric("fathom_disk_io_now", "", "Requests in flight.", |c| Some(c.in_flight as f64));
-    let gauges = [device_family(watched, &in_flight), load_gauge(watched), latency_gauge(watched)];
+    let in_flight = device_family(watched, MetricType::Gauge, &in_flight);
+    let gauges = [in_flight, load_gauge(watched), latency_gauge(watched)];
     counters.chain(gauges).try_for_each(|family| family.write(to))?;
     to.write_all(EOF)
 }
 
-/// Returns a gauge with the value of each device.
-fn device_family(watched: &Watched, metric: &DeviceMetric) -> Family {
-    let mut out = Family::gauge(metric.name, metric.unit, metric.help);
+/// Returns a metric family with a sample for each device whose value is known.
+fn device_family(watched: &Watched, kind: MetricType, metric: &DeviceMetric) -> Family {
+    let mut out = Family { kind, ..Family::gauge(metric.name, metric.unit, metric.help) };
     for device in &watched.devices {
         out.add(&device_label(device), device.counters.as_ref().and_then(metric.value));
     }

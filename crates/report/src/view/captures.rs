@@ -86,7 +86,7 @@ pub(crate) fn operation_table(all: &[Operation]) -> Table {
         or_dash(operation.latency_ns.as_ref(), |all| percentile(&all.percentiles, rank))
     };
     Columns::new(all)
-        .text("", |operation| operation.op.word())
+        .borrowed_text("", |operation| operation.op.word())
         .value("requests", |operation| show_count(operation.requests as f64))
         .value("share", |operation| show_share(operation.share))
         .value("IOPS", |operation| show_rate(operation.iops))
@@ -270,7 +270,7 @@ fn capture_remarks(profile: &Profile) -> Vec<String> {
 pub(crate) fn task_table(all: &[Task]) -> Table {
     let mb = |bytes: u64| show_rate(bytes as f64 / 1e6);
     Columns::new(all.iter().take(MAX_TASKS))
-        .label("task", |task| format!("{}:{}", task.name, task.tid))
+        .text("task", |task| format!("{}:{}", task.name, task.tid))
         .value("requests", |task| show_count(task.requests as f64))
         .value("share", |task| show_share(task.share))
         .value("reads", |task| show_count(task.reads as f64))

@@ -57,14 +57,14 @@ pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
         first.into_iter().chain(numbers)
     });
     Columns::new(rows)
-        .label("number", |(name, ..)| name.clone())
+        .text("number", |(name, ..)| name.clone())
         .value("A", |(_, metric, _)| metric.map(|m| format_value(m, m.a)))
         .value("B", |(_, metric, _)| metric.map(|m| format_value(m, m.b)))
         .value("change", |(_, metric, _)| metric.map(|m| show_change(m.ratio)))
         .value("95 % interval", |(_, metric, _)| metric.map(|m| or_dash(change_ends(m), |ends| ends)))
         .value("visible", |(_, metric, _)| metric.map(|m| or_dash(m.could_have_seen, show_share)))
         .value("runs", |(_, metric, _)| metric.map(runs_needed))
-        .label("answer", |(.., answer)| answer.map(ComparisonAnswer::word))
+        .text("answer", |(.., answer)| answer.map(ComparisonAnswer::word))
         .table(&["visible", "runs", "A", "B", "95 % interval"])
 }
 

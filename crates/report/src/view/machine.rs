@@ -27,10 +27,10 @@ pub(crate) fn device_table(devices: &Devices) -> Table {
         [mounted, describe_user(device)].into_iter().flatten().collect::<Vec<_>>().join("; ")
     };
     Columns::new(&devices.devices)
-        .label("device", |device| device.name.clone())
-        .label("what it is", |device| describe_device(device))
-        .label("queue", |device| describe_queue(&device.queue))
-        .label("who uses it", |device| users(device))
+        .text("device", |device| device.name.clone())
+        .text("what it is", |device| describe_device(device))
+        .text("queue", |device| describe_queue(&device.queue))
+        .text("who uses it", |device| users(device))
         .table(&[])
 }
 

@@ -19,9 +19,9 @@ pub(crate) fn plan_headline(plan: &Plan) -> String {
 /// Returns the settings with their origins.
 pub(crate) fn settings_table(plan: &Plan) -> Table {
     Columns::new(&plan.origins)
-        .text("setting", |origin| &origin.setting)
-        .text("value", |origin| &origin.value)
-        .text("from", |origin| &origin.from)
+        .borrowed_text("setting", |origin| &origin.setting)
+        .borrowed_text("value", |origin| &origin.value)
+        .borrowed_text("from", |origin| &origin.from)
         .table(&[])
 }
 

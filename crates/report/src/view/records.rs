@@ -78,7 +78,7 @@ pub(crate) fn report_records(report: &Report) -> Records {
                 .iter()
                 .flat_map(|command| command.runs.iter().enumerate().map(move |(at, run)| (command, at, run)));
             Columns::new(runs)
-                .text("command", |(command, ..)| &command.command)
+                .borrowed_text("command", |(command, ..)| &command.command)
                 .value("run", |(_, at, _)| at + 1)
                 .value("exit_code", |(.., run)| run.exit.code())
                 .value("seconds", |(.., run)| run.seconds)
@@ -96,7 +96,7 @@ pub(crate) fn report_records(report: &Report) -> Records {
                 .value("sync_seconds", |(.., run)| known(&run.sync_seconds))
                 .value("stable_mb_per_s", |(.., run)| known(&run.stable_mb_per_s))
                 .value("syncs", |(.., run)| run.syncs.as_ref().ok().map(Syncs::count))
-                .text("limited_by", |(command, ..)| &command.limiter.name)
+                .borrowed_text("limited_by", |(command, ..)| &command.limiter.name)
                 .value("verdict", |_| report.verdict.word())
                 .with_session(report, |_| None)
         }
@@ -134,9 +134,9 @@ fn result_records(report: &Report) -> Records {
         |result| directions(result).map(move |(word, figures)| DirectionRow { result, word, figures });
     let rows = report.results.iter().flat_map(of_result);
     let mut columns = Columns::new(rows)
-        .text("name", |row| &row.result.name)
-        .text("true_name", |row| &row.result.true_name)
-        .text("direction", |row| row.word)
+        .borrowed_text("name", |row| &row.result.name)
+        .borrowed_text("true_name", |row| &row.result.true_name)
+        .borrowed_text("direction", |row| row.word)
         .value("void", |row| row.result.void)
         .value("runs", |row| row.result.runs.len())
         .value("mb_per_s", |row| row.known().map(|f| f.mb_per_s))
@@ -145,8 +145,8 @@ fn result_records(report: &Report) -> Records {
         .ends("iops", |row| row.known()?.iops_interval)
         .value("depth_mean", |row| row.known().map(|f| f.depth_mean))
         .percentiles("", DirectionRow::known)
-        .text("verdict", |row| row.result.verdict.word())
-        .text("limited_by", |row| &row.result.limiter.name)
+        .borrowed_text("verdict", |row| row.result.verdict.word())
+        .borrowed_text("limited_by", |row| &row.result.limiter.name)
         .value("accepted", |row| accepted_ids(Some(row.result)))
         .value("findings", |row| finding_ids(report, row.result));
     if let Some(sweep) = report.study.sweep() {
@@ -244,8 +244,8 @@ fn cell_records(report: &Report, sweep: &Sweep) -> Records {
         .value("block_bytes", |row| row.setting.block_bytes)
         .value("depth", |row| row.setting.depth)
         .value("workers", |row| row.setting.workers)
-        .text("engine", |row| &row.setting.engine)
-        .text("cache", |row| row.setting.cache.word())
+        .borrowed_text("engine", |row| &row.setting.engine)
+        .borrowed_text("cache", |row| row.setting.cache.word())
         .value("measured", |row| row.cell.is_some_and(|cell| cell.iops.is_some()))
         .value("void", |row| row.cell.map(|_| row.is_void()))
         .value("runs", |row| row.cell.map(|cell| cell.runs))
@@ -258,7 +258,7 @@ fn cell_records(report: &Report, sweep: &Sweep) -> Records {
         .value("device_mb_per_s", |row| row.device(|device, iops| device.bytes_per_s(iops) / 1e6))
         .value("cpu_ns_per_mib", |row| row.known()?.cpu_ns_per_mib)
         .value("limited_by", |row| row.result.map(|r| r.limiter.name.clone()))
-        .text("skipped_because", |row| row.skipped_because)
+        .borrowed_text("skipped_because", |row| row.skipped_because)
         .ends("mb_per_s", CellRow::mb_per_s_interval)
         // For a mix, columns without a direction have the values of the reads.
         .percentiles("write_", CellRow::writes)
@@ -296,8 +296,8 @@ impl InterfaceRow<'_> {
 fn interface_records(report: &Report, api: &Api) -> Records {
     let rows = api.rows.iter().map(|row| InterfaceRow { api: row, result: report.results.get(row.result) });
     Columns::new(rows)
-        .text("interface", |row| &row.api.interface)
-        .text("work", |row| &row.api.work)
+        .borrowed_text("interface", |row| &row.api.interface)
+        .borrowed_text("work", |row| &row.api.work)
         .value("block_bytes", |row| row.api.block_bytes)
         .value("mb_per_s", |row| row.api.mb_per_s)
         .ends("mb_per_s", |row| row.api.mb_per_s_interval)
@@ -350,8 +350,8 @@ pub(crate) fn comparison_records<'c>(sides: impl Iterator<Item = (&'c str, &'c C
     });
     let why_refused = |pair: &Pair| pair.refused.clone().unwrap_or_default();
     Columns::new(rows)
-        .text("side", |row| row.side)
-        .text("result", |row| &row.pair.name)
+        .borrowed_text("side", |row| row.side)
+        .borrowed_text("result", |row| &row.pair.name)
         .value("number", |row| row.metric.map(|m| m.name.clone()))
         .value("unit", |row| row.metric.map(|m| m.unit.clone()))
         .value("a", |row| row.metric.map(|m| m.a))
@@ -374,10 +374,10 @@ pub(crate) fn comparison_records<'c>(sides: impl Iterator<Item = (&'c str, &'c C
 pub(crate) fn session_records(listing: &Listing) -> Records {
     let join = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>().join(";");
     Columns::new(&listing.entries)
-        .text("id", |entry| &entry.id)
+        .borrowed_text("id", |entry| &entry.id)
         .value("started", |entry| entry.started.clone())
         .value("verdict", |entry| entry.verdict_word().map(str::to_owned))
-        .text("ending", |entry| entry.unplanned_ending().unwrap_or("complete"))
+        .borrowed_text("ending", |entry| entry.unplanned_ending().unwrap_or("complete"))
         .value("title", |entry| entry.title.clone())
         .value("headline", |entry| entry.headline.as_ref().map(|h| h.name.clone()))
         .value("value", |entry| entry.headline.as_ref()?.value)
@@ -394,7 +394,7 @@ pub(crate) fn session_records(listing: &Listing) -> Records {
         .value("version", |entry| entry.version.clone())
         .value("tags", |entry| entry.annotations.tags.join(";"))
         .value("notes", |entry| join(&mut entry.annotations.notes.iter().map(|n| n.text.clone())))
-        .text("path", |entry| &entry.path)
+        .borrowed_text("path", |entry| &entry.path)
         .records()
 }
 
@@ -428,7 +428,7 @@ pub(crate) fn session_table_records(sessions: &SessionTable) -> Records {
     let reports = sessions.reports.iter().map(Some).chain(std::iter::repeat(None));
     let rows = sessions.rows.iter().zip(reports).map(|(row, report)| ReportedRow { row, report });
     let mut all = Columns::new(rows)
-        .text("session", |one| &one.row.session)
+        .borrowed_text("session", |one| &one.row.session)
         .value("started", |one| one.row.started.clone())
         .value("verdict", |one| one.row.verdict.map(Verdict::word))
         .value("device", |one| one.row.device.clone())
@@ -471,7 +471,7 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
     let shown = watched.devices.iter().filter(|d| !watched.layout.active_only || d.is_active());
     let mut all = Columns::new(shown.map(|d| (d, d.figures.as_ref().ok())))
         .value("time", |_| watched.time.clone())
-        .text("device", |(device, _)| &device.name)
+        .borrowed_text("device", |(device, _)| &device.name)
         .value("level", |(device, _)| device.level)
         .value("seconds", |(_, figures)| figures.map(|f| f.seconds));
     let directions: [(&str, OfDirection<DeviceInterval, Requests>); 3] =

@@ -91,8 +91,8 @@ impl<'r> ResultRow<'r> {
 /// Returns a row for each direction, with the verdict on its result next to its name.
 pub(crate) fn result_table(results: &[Measured]) -> Table {
     Columns::new(results.iter().flat_map(result_rows))
-        .label("test", |row| row.name.clone())
-        .label("verdict", |row| row.result.map(verdict_mark))
+        .text("test", |row| row.name.clone())
+        .text("verdict", |row| row.result.map(verdict_mark))
         // Without numbers the first cell is `none`, and the others are `-`.
         .value("MB/s", |row| if row.is_empty { Some("none".into()) } else { row.byte_rate(|r| r.mb_per_s) })
         .value("MiB/s", |row| row.cell(row.byte_rate(|r| r.mib_per_s)))
@@ -103,7 +103,7 @@ pub(crate) fn result_table(results: &[Measured]) -> Table {
         .value("p99.9", |row| row.percentile("99.9"))
         .value("depth", |row| row.cell(row.figures.filter(|_| !row.is_sync).map(|f| show_rate(f.depth_mean))))
         .value("device IOPS", |row| row.cell(row.result.filter(|_| !row.is_empty).map(device_rate)))
-        .label("limited by", ResultRow::limiter)
+        .text("limited by", ResultRow::limiter)
         .table(&["MiB/s", "depth", "device IOPS", "p99.9", "limited by", "p50"])
 }
 
@@ -219,8 +219,8 @@ pub(crate) fn host_table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
         or_dash(rate.and_then(value), show)
     };
     let table = Columns::new(hosts)
-        .label("host", |(host, _)| host.name.clone())
-        .label("verdict", |(host, rate)| {
+        .text("host", |(host, _)| host.name.clone())
+        .text("verdict", |(host, rate)| {
             let lost = || host.verdict.map_or("lost", Verdict::word);
             rate.map_or_else(lost, |rate| rate.verdict.word())
         })
@@ -230,7 +230,7 @@ pub(crate) fn host_table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
         .value("p50", |(_, rate)| or_dash(*rate, |r| host_latency(&r.p50_ns)))
         .value("p99", |(_, rate)| or_dash(*rate, |r| host_latency(&r.p99_ns)))
         .value("CPU per op", |(_, rate)| number(*rate, |r| r.cpu_ns_per_op, show_ns))
-        .label("limited by", |(_, rate)| or_dash(*rate, |r| r.limiter.replace("the ", "")))
+        .text("limited by", |(_, rate)| or_dash(*rate, |r| r.limiter.replace("the ", "")))
         .table(&["CPU per op", "limited by", "p50"]);
     (table, more)
 }
@@ -260,7 +260,7 @@ pub(crate) fn replay_caption(replay: &ReplayComparison) -> String {
 /// Returns a row for each figure.
 pub(crate) fn replay_table(replay: &ReplayComparison) -> Table {
     Columns::new(&replay.figures)
-        .label("figure", |figure| figure.name.clone())
+        .text("figure", |figure| figure.name.clone())
         .value("original", |figure| or_dash(figure.original, |value| in_unit(value, &figure.unit)))
         .value("replay", |figure| or_dash(figure.replay, |value| in_unit(value, &figure.unit)))
         .value("change", |figure| or_dash(figure.change, |change| show_change(1.0 + change)))
@@ -288,12 +288,12 @@ pub(crate) fn fit_table(fit: &FitCheck) -> Table {
     };
     let met = |figure: &Figure| figure.met.map_or("?", |met| if met { "yes" } else { "NO" });
     Columns::new(&fit.figures)
-        .label("figure", |figure| figure.name.clone())
+        .text("figure", |figure| figure.name.clone())
         .value("original", |figure| or_dash(figure.original, |value| in_unit(value, &figure.unit)))
         .value("fit", |figure| or_dash(figure.fit, |value| in_unit(value, &figure.unit)))
         .value("difference", |figure| or_dash(figure.difference, |value| difference(figure, value)))
         .value("goal", |figure| goal(figure))
-        .label("met", |figure| met(figure))
+        .text("met", |figure| met(figure))
         .table(&[])
 }
 
@@ -320,7 +320,7 @@ pub(crate) fn command_table(results: &CommandResults) -> Table {
         .iter()
         .flat_map(|command| command.runs.iter().enumerate().map(move |(at, run)| (command, at, run)));
     Columns::new(runs)
-        .label("command", |(command, at, _)| (*at == 0).then(|| command.command.clone()))
+        .text("command", |(command, at, _)| (*at == 0).then(|| command.command.clone()))
         .value("run", |(_, at, _)| at + 1)
         .value("time", |(.., run)| seconds(run.seconds))
         .value("user", |(.., run)| seconds(run.user_seconds))
@@ -331,7 +331,7 @@ pub(crate) fn command_table(results: &CommandResults) -> Table {
         })
         .value("written", |(.., run)| moved(run, |m| m.dirtied_bytes))
         .value("sync", |(.., run)| or_dash(run.sync_seconds.as_ref().ok(), |s| seconds(*s)))
-        .label("stable MB/s", |(.., run)| or_dash(run.stable_mb_per_s.as_ref().ok(), |rate| show_rate(*rate)))
+        .text("stable MB/s", |(.., run)| or_dash(run.stable_mb_per_s.as_ref().ok(), |rate| show_rate(*rate)))
         .table(&["user", "system", "sync", "from cache"])
 }
 

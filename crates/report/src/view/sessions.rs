@@ -33,15 +33,15 @@ pub(crate) fn list_table(entries: &[Entry]) -> Table {
     let measured =
         |entry: &Entry| entry.headline.as_ref().map(|h| h.name.clone()).or_else(|| entry.title.clone());
     let mut columns = Columns::new(entries)
-        .label(ID_HEADING, |entry| printable(&entry.id))
-        .label("when", |entry| text_or_dash(entry.started.as_deref().map(day_and_time)))
-        .label("verdict", |entry| entry.status())
-        .label("measured", |entry| text_or_dash(measured(entry)))
+        .text(ID_HEADING, |entry| printable(&entry.id))
+        .text("when", |entry| text_or_dash(entry.started.as_deref().map(day_and_time)))
+        .text("verdict", |entry| entry.status())
+        .text("measured", |entry| text_or_dash(measured(entry)))
         .value("value", |entry| text_or_dash(entry.headline.as_ref().map(headline_value)))
         .value("±95 %", |entry| entry.headline.as_ref().and_then(half_interval))
-        .label("target", |entry| text_or_dash(Some(entry.targets.join(", "))));
+        .text("target", |entry| text_or_dash(Some(entry.targets.join(", "))));
     if entries.iter().any(|entry| !entry.annotations.tags.is_empty()) {
-        columns = columns.label("tags", |entry| printable(&entry.annotations.tags.join(" ")));
+        columns = columns.text("tags", |entry| printable(&entry.annotations.tags.join(" ")));
     }
     columns.table(&["measured", "±95 %", "tags", ID_HEADING]).cut_to(TARGET_COLUMN, MIN_TARGET_WIDTH)
 }

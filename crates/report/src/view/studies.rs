@@ -26,9 +26,9 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         None => iops,
     };
     Columns::new(&layers.rows)
-        .label("layer", |row| format!("  {}", row.name))
-        .label("verdict", |row| results.get(row.result).map(verdict_word))
-        .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
+        .text("layer", |row| format!("  {}", row.name))
+        .text("verdict", |row| results.get(row.result).map(verdict_word))
+        .text("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
         .value("fathom IOPS", |row| match (&row.tool, &row.tool_even_if_invalid) {
             (Some(tool), _) => format_pace(tool, with_supported_digits(tool.iops, row.iops_interval)),
             (None, Some(tool)) => format!("({})", format_pace(tool, show_count(tool.iops))),
@@ -40,14 +40,14 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
             or_dash(row.device, |device| format_pace(&device, show_count(device.iops)))
         })
         .value("device latency", |row| row.tool.and(row.device.as_ref()).map(layer_latency))
-        .label("against", |row| {
+        .text("against", |row| {
             row.tool.and(row.against.as_ref()).map(|against| describe_difference(&row.name, against))
         })
-        .label("95 % interval", |row| {
+        .text("95 % interval", |row| {
             let against = row.tool.and(row.against.as_ref())?;
             against.interval.map(|ends| show_change_ends(against.factor, ends))
         })
-        .label("findings", |row| CheckId::list(&row.findings, " "))
+        .text("findings", |row| CheckId::list(&row.findings, " "))
         .grouped(
             |row| &row.work,
             &["accepted", "findings", "device latency", "latency", "±95 %", "95 % interval", "against"],
@@ -73,13 +73,11 @@ pub(crate) const COVERAGE_TOLERANCE: f64 = 0.005;
 /// Returns a table with the run time of each interface and the layout of the file.
 pub(crate) fn interface_run_table(api: &Api) -> Table {
     Columns::new(&api.rows)
-        .label("interface", |row| format!("  {}", row.interface))
+        .text("interface", |row| format!("  {}", row.interface))
         .value("run time", |row| or_dash(row.run_seconds, |s| show_ns(1e9 * s)))
         .value("bytes", |row| or_dash(row.run_bytes, |bytes| show_bytes(bytes.round() as u64)))
         .value("pieces", |row| before_and_after(row, |extents| Some(show_count(extents.count as f64))))
-        .label("largest piece", |row| {
-            before_and_after(row, |extents| extents.largest_share().map(show_share))
-        })
+        .text("largest piece", |row| before_and_after(row, |extents| extents.largest_share().map(show_share)))
         .grouped(|row| &row.work, &["largest piece"])
 }
 
@@ -120,9 +118,9 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
     let fine = |value: Option<f64>| or_dash(value, |v| format!("{v:.2}"));
     let faults = |row: &ApiRow| row.minor_faults_per_mib.zip(row.major_faults_per_mib).map(|(a, b)| a + b);
     Columns::new(&api.rows)
-        .label("interface", |row| format!("  {}", row.interface))
-        .label("verdict", |row| results.get(row.result).map(verdict_word))
-        .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
+        .text("interface", |row| format!("  {}", row.interface))
+        .text("verdict", |row| results.get(row.result).map(verdict_word))
+        .text("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
         .value("MB/s", |row| or_dash(row.mb_per_s, |v| with_supported_digits(v, row.mb_per_s_interval)))
         .value("±95 %", |row| or_dash(row.mb_per_s, |v| half_width(v, row.mb_per_s_interval)))
         .value("synced", |row| {
@@ -136,7 +134,7 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
         .value("kernel", |row| fine(row.system_ns_per_byte))
         .value("calls", |row| or_dash(row.calls_per_mib.clone().ok(), show_rate))
         .value("faults", |row| or_dash(faults(row), show_rate))
-        .label("device", |row| match &row.device_bytes_per_byte {
+        .text("device", |row| match &row.device_bytes_per_byte {
             Ok([read, written]) if *read > COVERAGE_TOLERANCE && *written > COVERAGE_TOLERANCE => {
                 format!("{read:.2} + {written:.2}")
             }
@@ -153,15 +151,15 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
 pub(crate) fn target_table(targets: &Targets, measured: &[Measured]) -> Table {
     let rows = targets.rows.iter().map(|row| RowWithResult::new(row, measured.get(row.result)));
     Columns::new(rows)
-        .label("test", |row| format!("  {}", target_name(targets, row.row.target)))
-        .label("verdict", |row| row.result.map(verdict_mark))
+        .text("test", |row| format!("  {}", target_name(targets, row.row.target)))
+        .text("verdict", |row| row.result.map(verdict_mark))
         .value("MB/s", RowWithResult::mb_per_s)
         .value("IOPS", RowWithResult::iops)
         .value("±95 %", RowWithResult::half_width)
         .value("p50", |row| row.percentile("50"))
         .value("p99", |row| row.percentile("99"))
-        .label("against the first", |row| row.against().map(describe_pair))
-        .label("faster", |row| row.against().map(|pair| faster_target(targets, row.row.target, pair)))
+        .text("against the first", |row| row.against().map(describe_pair))
+        .text("faster", |row| row.against().map(|pair| faster_target(targets, row.row.target, pair)))
         .grouped(|row| &row.row.test, &["p50", "p99", "±95 %", "MB/s", "verdict"])
 }
 
@@ -245,10 +243,10 @@ pub(crate) fn host_count_table(scaling: &Scaling, measured: &[Measured]) -> Tabl
     let text = |text: String| text;
     let half = |[low, high]: [f64; 2]| show_share((high - low) / 2.0);
     Columns::new(scaling.rows.iter().map(|row| RowWithResult::new(row, measured.get(row.result))))
-        .label("hosts", |row| {
+        .text("hosts", |row| {
             format!("{}{}", row.row.hosts, if knee == Some(row.row.hosts) { " knee" } else { "" })
         })
-        .label("verdict", |row| or_dash(row.result, verdict_mark))
+        .text("verdict", |row| or_dash(row.result, verdict_mark))
         .value("MB/s", |row| or_dash(row.mb_per_s(), text))
         .value("IOPS", |row| or_dash(row.iops(), text))
         .value("±95 %", |row| or_dash(row.half_width(), text))
@@ -256,7 +254,7 @@ pub(crate) fn host_count_table(scaling: &Scaling, measured: &[Measured]) -> Tabl
         .value("p99", |row| or_dash(row.percentile("99"), text))
         .value("per host", |row| or_dash(row.total.and(row.row.iops_per_host), show_rate))
         .value("efficiency", |row| or_dash(row.total.and(row.row.efficiency), show_share))
-        .label("±95 %", |row| or_dash(row.total.and(row.row.efficiency_interval), half))
+        .text("±95 %", |row| or_dash(row.total.and(row.row.efficiency_interval), half))
         .table(&["p50", "p99", "±95 %", "MB/s", "±95 %", "verdict"])
 }
 
@@ -305,7 +303,7 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
     let drop_order: Vec<&str> = drop_order.into_iter().filter(|name| *name != target_column).collect();
     Columns::new(shown_loads(curve, all))
         .value("load", |point| share_of_capacity(point, results))
-        .label("verdict", |point| results.get(point.result).map(verdict_mark))
+        .text("verdict", |point| results.get(point.result).map(verdict_mark))
         .value("offered/s", |point| show_rate(point.offered_iops as f64))
         .value("served/s", |point| or_dash(point.achieved_iops, show_rate))
         .value("mean", |point| or_dash(point.mean_ns, show_ns))
@@ -314,7 +312,7 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
         .value("p99.9", |point| percentile_or_side(point, curve, "99.9"))
         .value("late", |point| or_dash(point.lateness_share(curve.percentile()), show_share))
         .value("device depth", |point| or_dash(point.device_depth, show_rate))
-        .label("state", |point| describe_state(point, curve))
+        .text("state", |point| describe_state(point, curve))
         .table(&drop_order)
 }
 
@@ -390,7 +388,7 @@ fn example_curve(offered: impl IntoIterator<Item = u64>, met: Option<u64>, misse
         knee: None,
         latency_target: (met.is_some() || missed.is_some()).then_some(latency_target),
         sentence: String::new(),
-        rests_on: Vec::new(),
+        headline_results: Vec::new(),
     }
 }
 

@@ -65,12 +65,12 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
     let if_ranking =
         |row: &SweepRow, measure: Measure| (row.work.measure == measure).then(|| measured(row, measure));
     Columns::new(rows)
-        .label("", |row| row.name.clone())
-        .label("setting", |row| {
+        .text("", |row| row.name.clone())
+        .text("setting", |row| {
             let whole = || format!("{} {}", row.cell.setting.load(), row.cell.setting.access_path());
             row.distinguishing.clone().unwrap_or_else(whole)
         })
-        .label("verdict", |row| result(row).map(verdict_mark))
+        .text("verdict", |row| result(row).map(verdict_mark))
         .value("IOPS", |row| {
             let is_shown = row.distinguishing.is_some() || row.work.measure != Measure::Bandwidth;
             is_shown.then(|| measured(row, Measure::Iops))
@@ -95,7 +95,7 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
         .value("CPU/MiB", |row| {
             row.distinguishing.is_none().then(|| or_dash(row.cell.cpu_ns_per_mib, show_ns))
         })
-        .label("against the fastest", |row| {
+        .text("against the fastest", |row| {
             row.against.map(|ratio| describe_change(ratio.value - 1.0, ratio.interval.map(|end| end - 1.0)))
         })
         .table(&SWEEP_DROP_ORDER)
@@ -138,10 +138,10 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     let cells = cells_of_work(sweep, work);
     let parts = |c: &CellFigures| -> Vec<String> {
-        let way = c.setting.access_path();
+        let access_path = c.setting.access_path();
         // Name a single worker only if other cells have several.
         let alone = (c.setting.workers == 1).then(|| "1 worker".to_owned());
-        let settings = way.split(", ").map(str::to_owned).chain(alone);
+        let settings = access_path.split(", ").map(str::to_owned).chain(alone);
         std::iter::once(c.setting.load()).chain(settings).collect()
     };
     let common = |part: &String| cells.len() > 1 && cells.iter().all(|c| parts(c).contains(part));
@@ -208,8 +208,8 @@ pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
         })
     };
     let mut table = Columns::new(&best.rows)
-        .label("device", |row| row.name.clone())
-        .label("best setting", |row| reason(row));
+        .text("device", |row| row.name.clone())
+        .text("best setting", |row| reason(row));
     for (at, setting) in best.settings.iter().enumerate() {
         table = table.value(setting.clone(), |row| cell(row, at));
     }
@@ -281,7 +281,7 @@ pub(crate) struct Side {
 
 impl Sides {
     /// Describes the settings that are neither rows nor columns. All cells of a map share them.
-    pub(crate) fn way(self, setting: &Setting) -> String {
+    pub(crate) fn describe_shared_settings(self, setting: &Setting) -> String {
         if self.rows.name == ACCESS_PATH.name {
             return "all settings".into();
         }
@@ -377,7 +377,7 @@ fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
 /// A map: a number of each cell over two settings.
 pub(crate) struct Map<'c> {
     /// The settings that are neither rows nor columns. All cells share them.
-    pub(crate) way: String,
+    pub(crate) shared_settings: String,
     pub(crate) sides: Sides,
     pub(crate) cells: Vec<&'c CellFigures>,
     /// Labels of the rows.
@@ -399,13 +399,16 @@ impl<'c> Map<'c> {
 /// best cell.
 pub(crate) fn maps<'c>(cells: &[&'c CellFigures], best: Option<&Setting>) -> Vec<Map<'c>> {
     let sides = sides(cells);
-    let ways = best.into_iter().chain(cells.iter().map(|c| &c.setting)).map(|setting| sides.way(setting));
-    let map = |way: String| {
-        let cells: Vec<&CellFigures> =
-            cells.iter().copied().filter(|cell| sides.way(&cell.setting) == way).collect();
-        Map { rows: labels(&cells, sides.rows), columns: labels(&cells, sides.columns), way, sides, cells }
+    let settings = best.into_iter().chain(cells.iter().map(|c| &c.setting));
+    let all_shared = settings.map(|setting| sides.describe_shared_settings(setting));
+    let map = |shared_settings: String| {
+        let is_on_map =
+            |cell: &&CellFigures| sides.describe_shared_settings(&cell.setting) == shared_settings;
+        let cells: Vec<&CellFigures> = cells.iter().copied().filter(is_on_map).collect();
+        let (rows, columns) = (labels(&cells, sides.rows), labels(&cells, sides.columns));
+        Map { shared_settings, sides, cells, rows, columns }
     };
-    distinct(ways).into_iter().map(map).collect()
+    distinct(all_shared).into_iter().map(map).collect()
 }
 
 /// Returns a value as a share of the best value, from 0 to 1. For latencies, returns the best value
@@ -453,15 +456,15 @@ pub(crate) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
         })
     };
     Columns::new(with_results.filter(|(_, result)| !result.void))
-        .label("size", |(cell, _)| show_block(u64::from(cell.setting.block_bytes)))
+        .text("size", |(cell, _)| show_block(u64::from(cell.setting.block_bytes)))
         .value("threads", |(cell, _)| several.then_some(cell.setting.workers))
-        .label("verdict", |(_, result)| verdict_mark(result))
+        .text("verdict", |(_, result)| verdict_mark(result))
         .value("IOPS", |(cell, _)| or_dash(cell.iops, show_rate))
         .value("MB/s", |(cell, _)| or_dash(cell.mb_per_s, show_rate))
         .value("p50", |(_, result)| at(result, "50"))
         .value("p99", |(_, result)| at(result, "99"))
         .value("device IOPS", |(_, result)| device_rate(result))
-        .label("limited by", |(_, result)| result.limiter.shown_name().to_owned())
+        .text("limited by", |(_, result)| result.limiter.shown_name().to_owned())
         .table(&["device IOPS", "p50", "limited by", "MB/s", "p99"])
 }
 

@@ -63,13 +63,13 @@ impl<R> Columns<R> {
         Self { items, headings: Vec::new(), is_text: Vec::new(), rows }
     }
 
-    /// Adds a column of borrowed text.
-    pub(crate) fn text(self, heading: &str, field: impl for<'r> Fn(&'r R) -> &'r str) -> Self {
-        self.label(heading, |item| field(item).to_owned())
+    /// Adds a column of texts that the items own. Otherwise like [`Self::text`].
+    pub(crate) fn borrowed_text(self, heading: &str, field: impl for<'r> Fn(&'r R) -> &'r str) -> Self {
+        self.text(heading, |item| field(item).to_owned())
     }
 
     /// Adds a column that is aligned to the left.
-    pub(crate) fn label<F: Field>(self, heading: impl Into<String>, field: impl Fn(&R) -> F) -> Self {
+    pub(crate) fn text<F: Field>(self, heading: impl Into<String>, field: impl Fn(&R) -> F) -> Self {
         self.column(heading.into(), true, field)
     }
 

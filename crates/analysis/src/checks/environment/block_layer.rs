@@ -112,8 +112,10 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
     let limits = read_limits(case)?;
     if limits.hard.is_empty() && limits.soft.is_empty() {
         // A limit on another device may apply to the part of the stack that is unknown.
-        let why_unknown =
-            case.places().filter(|place| may_use_devices(place)).find_map(|place| place.blind.clone());
+        let why_unknown = case
+            .places()
+            .filter(|place| may_use_devices(place))
+            .find_map(|place| place.unresolved_reason.clone());
         if let Some(why) = why_unknown.filter(|_| limits_any_device(case)) {
             return Err(format!(
                 "a cgroup limits a device, and fathom cannot tell whether the target is on it: {why}"
@@ -192,7 +194,7 @@ fn measure_rate(case: &Case, limit: &Limit) -> f64 {
         let amount = if limit.unit == LimitUnit::Bytes { end.bytes } else { end.latency.count() };
         (s.window_ns > 0).then(|| amount as f64 * 1e9 / s.window_ns as f64)
     };
-    let streams = case.runs.iter().flat_map(|r| &r.end.streams).filter(|s| all.counts(s.stream));
+    let streams = case.runs.iter().flat_map(|r| &r.end.streams).filter(|s| all.has_stream(s.stream));
     streams.filter_map(rate_of_stream).sum::<f64>() / case.runs.len().max(1) as f64
 }
 
@@ -327,15 +329,15 @@ struct TimeParts {
 impl TimeParts {
     /// Returns the lower and upper bound of the share of the latency above the device: without the time inside the
     /// device, on a CPU, and waiting for a CPU.
-    fn above(&self) -> [f64; 2] {
+    fn share_above_device(&self) -> [f64; 2] {
         let share_above =
             |device: f64| (1.0 - device / self.latency_ns - self.cpu - self.ready).clamp(0.0, 1.0);
         [share_above(self.device_ns[1]), share_above(self.device_ns[0])]
     }
 
-    /// Whether the share `part` of the latency above the device is large enough for a finding.
-    fn is_above(&self, part: f64) -> bool {
-        part > TIME_BIASED_ABOVE && part * self.latency_ns > TIME_FLOOR_NS
+    /// Whether this share of the latency above the device is large enough for a finding.
+    fn exceeds_thresholds(&self, share_above: f64) -> bool {
+        share_above > TIME_BIASED_ABOVE && share_above * self.latency_ns > TIME_FLOOR_NS
     }
 }
 
@@ -345,7 +347,7 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let parts = divide_latency(case, is_shared)?;
-    let [least, most] = parts.above();
+    let [least, most] = parts.share_above_device();
     let pressure = kernel_text::pressure_share(case, kernel_text::IO_PRESSURE_FILE).ok();
     let numbers = evidence([
         ("latency_ns", parts.latency_ns),
@@ -355,7 +357,7 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("ready_share", parts.ready),
         ("io_pressure_share", pressure.unwrap_or(f64::NAN)),
     ]);
-    if !parts.is_above(most) {
+    if !parts.exceeds_thresholds(most) {
         if is_shared {
             return Err(NOT_ALONE.into());
         }
@@ -366,7 +368,7 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
         };
         return holds(sentence, numbers);
     }
-    if !parts.is_above(least) {
+    if !parts.exceeds_thresholds(least) {
         return undecided(
             "how much of the latency was spent in the device: the kernel counts whole milliseconds, and the \
              parts of a split operation overlap",
@@ -725,7 +727,7 @@ fn both_cgroup_versions_are_read_and_only_matching_limits_bias() {
 fn limits_of_an_unknown_device_are_not_checked() {
     let answer = |text: &str| {
         let mut record = limited(text);
-        record.header.hosts[0].places[0].blind = Some("the disks below md0 are unknown".into());
+        record.header.hosts[0].places[0].unresolved_reason = Some("the disks below md0 are unknown".into());
         IO_LIMIT_CONFIGURED.answer(&record)
     };
     assert!(answer("/c/io.max: 8:0 riops=10000").is_err_and(|why| why.contains("below md0")));
@@ -777,7 +779,7 @@ fn limits_of_devices_do_not_apply_to_remote_file_systems() {
         let mut record = limited("/c/io.max: 8:0 riops=10000");
         let place = &mut record.header.hosts[0].places[0];
         (place.layers, place.tops) = (Vec::new(), Vec::new());
-        place.blind = Some(format!("{kind} has no block device that could be seen"));
+        place.unresolved_reason = Some(format!("{kind} has no block device that could be seen"));
         place.file_system.as_mut().unwrap().kind = kind.into();
         IO_LIMIT_CONFIGURED.answer(&record)
     };

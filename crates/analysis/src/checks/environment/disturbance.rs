@@ -420,7 +420,8 @@ pub(super) const RUNS_DISTURBED: Check = Check {
 
 fn check_runs_disturbed(case: &Case) -> Known<Answer> {
     let counting: Vec<&CaseRun> = case.runs.iter().filter(|r| r.run.disturbed.is_some()).collect();
-    let repeated: Vec<&CaseRun> = case.replaced.iter().filter(|r| r.run.disturbed.is_some()).collect();
+    let repeated: Vec<&CaseRun> =
+        case.replaced_attempts.iter().filter(|r| r.run.disturbed.is_some()).collect();
     let numbers = evidence([
         ("disturbed_runs", counting.len() as f64),
         ("runs", case.runs.len() as f64),

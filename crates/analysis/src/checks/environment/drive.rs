@@ -42,13 +42,13 @@ pub(super) const THERMAL: Check = Check {
 };
 
 fn check_thermal(case: &Case) -> Known<Answer> {
-    let (hottest, all_known) = find_hottest(case);
+    let (hottest, completeness) = find_hottest(case);
     let Some(Sensor { name, reading, limit, run, at_s }) = hottest else {
         // A passed-through drive has a sensor. A simulated drive has none.
         if is_virtual(case) {
             return Ok(Answer::DoesNotApply);
         }
-        return all_known.and(not_checked("no drive reports both its temperature and its limit"));
+        return completeness.and(not_checked("no drive reports both its temperature and its limit"));
     };
     let numbers = evidence([
         ("degrees", reading as f64 / 1e3),
@@ -57,7 +57,7 @@ fn check_thermal(case: &Case) -> Known<Answer> {
         ("at_s", at_s),
     ]);
     if limit.saturating_sub(reading) > NEAR_MILLIDEGREES {
-        all_known?;
+        completeness?;
         case.need_resolved_stack()?;
         let (with_sensor, without): (Vec<&Layer>, Vec<&Layer>) =
             lowest_layers(case).into_iter().partition(|drive| drive.device.contains_key("hwmon"));
@@ -103,13 +103,13 @@ struct Sensor {
 /// unknown.
 fn find_hottest(case: &Case) -> (Option<Sensor>, Known<()>) {
     let mut hottest: Option<Sensor> = None;
-    let mut all_known = case.need_run();
+    let mut completeness = case.need_run();
     let samples = case.runs.iter().flat_map(|r| [(r, Moment::Start), (r, Moment::Stop)]);
     for (ran, moment) in samples {
         let text = match ran.snapshot(moment).and_then(|snapshot| snapshot.text(TEMPERATURES)) {
             Ok(text) => text,
             Err(why) => {
-                all_known = all_known.and(Err(why));
+                completeness = completeness.and(Err(why));
                 continue;
             }
         };
@@ -117,12 +117,13 @@ fn find_hottest(case: &Case) -> (Option<Sensor>, Known<()>) {
         let folder = |drive: &Layer| Some(drive.device.get("hwmon")?.rsplit('/').next()?.to_owned());
         let is_silent = |drive: &&Layer| folder(drive).is_some_and(|name| !sensors.contains_key(&name));
         if let Some(drive) = lowest_layers(case).into_iter().find(is_silent) {
-            all_known = all_known.and(Err(format!("{} reports no temperature", drive.name)));
+            completeness = completeness.and(Err(format!("{} reports no temperature", drive.name)));
         }
         for (place, sensor) in sensors {
             let (Some(reading), Some(limit)) = (sensor.now, sensor.most.filter(|m| *m > 0)) else {
                 let missing = if sensor.now.is_none() { "temperature" } else { "limit" };
-                all_known = all_known.and(Err(format!("the drive's sensor {place} reports no {missing}")));
+                completeness =
+                    completeness.and(Err(format!("the drive's sensor {place} reports no {missing}")));
                 continue;
             };
             let headroom = |h: &Sensor| h.limit.saturating_sub(h.reading);
@@ -135,7 +136,7 @@ fn find_hottest(case: &Case) -> (Option<Sensor>, Known<()>) {
             }
         }
     }
-    (hottest, all_known)
+    (hottest, completeness)
 }
 
 /// At this share of the link's bandwidth or above, the link limits the rate. Protocol and queueing take the rest.
@@ -184,17 +185,17 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
         let Link { bytes_per_s, below, .. } = read_link(drive)?;
         Ok(LinkState { drive: drive.name.clone(), bytes_per_s, degradation: below? })
     };
-    let (links, all_known) = split_known(Ok(leaves.iter().map(|drive| state_of_link(drive)).collect()));
+    let (links, completeness) = split_known(Ok(leaves.iter().map(|drive| state_of_link(drive)).collect()));
     let slowest = links.iter().map(|link| link.bytes_per_s).min_by(f64::total_cmp);
     let degraded =
         links.into_iter().filter_map(|link| Some((link.degradation?, link.drive, link.bytes_per_s)));
     // The slowest link limits the rate most.
     let Some((degradation, drive, bytes_per_s)) = degraded.min_by(|a, b| a.2.total_cmp(&b.2)) else {
         // A passed-through drive has a link. A simulated drive has none.
-        if all_known.is_err() && is_virtual(case) {
+        if completeness.is_err() && is_virtual(case) {
             return Ok(Answer::DoesNotApply);
         }
-        all_known?;
+        completeness?;
         case.need_resolved_stack()?;
         let numbers = evidence([("link_bytes_per_s", slowest.unwrap_or(f64::NAN))]);
         return holds("The links to the drives run at full speed and width.", numbers);
@@ -221,17 +222,17 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
 /// Minimum ratio of the longest operation of the first interval to the median later operation, and to the longest later operation.
 const WAKE_UP_FACTOR: u64 = 3;
 /// Shortest wake-up. Faster ones look like the start of fathom's threads.
-const SPIN_UP_LEAST_NS: u64 = 1_000_000;
+const SHORTEST_WAKE_UP_NS: u64 = 1_000_000;
 /// Minimum number of runs, which must all start with a slow operation. In a single run a slow first operation may be
 /// chance, because some interval has to contain the longest operation.
 const FEWEST_RUNS: usize = 3;
 /// Minimum length of a wake-up that a single run proves: a disk that spins up. Nothing else delays only the first
 /// operation by so much.
-const SPIN_UP_NS: u64 = 1_000_000_000;
+const SHORTEST_SPIN_UP_NS: u64 = 1_000_000_000;
 /// Minimum number of later intervals to compare the first one with.
 const FEWEST_INTERVALS: usize = 5;
 /// At this share of the measured time or above, waking up the drive biases the mean.
-const SPIN_UP_BIASES_FROM: Share = Share(0.05);
+const WAKE_UP_BIASES_FROM: Share = Share(0.05);
 /// File with the time that the drive may take to wake up.
 const TOLERANCE: &str = "pm_qos_latency_tolerance_us";
 
@@ -247,10 +248,10 @@ pub(super) const POWER_STATE: Check = Check {
          {WAKE_UP_FACTOR} times the median, and {WAKE_UP_FACTOR} times the longest operation of all later \
          intervals. Fires if every run began so, and if there are at least {FEWEST_RUNS} runs or \
          the wake-up took {spin_up}, like that of a disk that spins up. Biased if waking up took \
-         at least {SPIN_UP_BIASES_FROM} of the windows, otherwise a note. Not checked if a run has \
+         at least {WAKE_UP_BIASES_FROM} of the windows, otherwise a note. Not checked if a run has \
          fewer than {FEWEST_INTERVALS} later intervals.",
-        least = Ns(SPIN_UP_LEAST_NS as f64),
-        spin_up = Ns(SPIN_UP_NS as f64)
+        least = Ns(SHORTEST_WAKE_UP_NS as f64),
+        spin_up = Ns(SHORTEST_SPIN_UP_NS as f64)
     ),
     provoke: "`hdparm -y /dev/sdX; fathom run --rw randread --warmup 0 --runs 1 /dev/sdX` on a hard disk, \
               which then must spin up.",
@@ -280,7 +281,7 @@ struct RunBeginning {
 impl RunBeginning {
     fn has_woken(&self) -> bool {
         let scaled = |ns: u64| ns.saturating_mul(WAKE_UP_FACTOR);
-        self.first_max >= SPIN_UP_LEAST_NS
+        self.first_max >= SHORTEST_WAKE_UP_NS
             && self.first_max >= scaled(self.later_median)
             && self.first_max >= scaled(self.later_max)
     }
@@ -299,7 +300,7 @@ fn check_power_state(case: &Case) -> Known<Answer> {
         ("longest_ns", longest as f64),
         (TOLERANCE, tolerance_us.map_or(f64::NAN, |us| us as f64)),
     ]);
-    let has_enough_runs = beginnings.len() >= FEWEST_RUNS || longest >= SPIN_UP_NS;
+    let has_enough_runs = beginnings.len() >= FEWEST_RUNS || longest >= SHORTEST_SPIN_UP_NS;
     if woke < beginnings.len() || !has_enough_runs {
         let sentence = if woke == 0 {
             "The first operations were no slower than later ones."
@@ -311,7 +312,7 @@ fn check_power_state(case: &Case) -> Known<Answer> {
     numbers.insert("share_of_windows".into(), share_of_windows);
     let median = beginnings.iter().map(|b| b.later_median).max().unwrap_or(0);
     finding!(
-        if share_of_windows >= SPIN_UP_BIASES_FROM { Severity::Biases } else { Severity::Note },
+        if share_of_windows >= WAKE_UP_BIASES_FROM { Severity::Biases } else { Severity::Note },
         numbers,
         "Each of {} began with an operation that took up to {}, and the median of the later ones \
          is {}: the drive had to wake up. This took {} of the measured time.",
@@ -411,14 +412,14 @@ fn problems_of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
     if let Some(action) = array.device.get("md/sync_action").map(|a| a.trim()).filter(|a| BUSY.contains(a)) {
         out.push(format!("{} is busy with {action}", array.name));
     }
-    let mut all_known = case.need_run();
+    let mut completeness = case.need_run();
     for snapshot in case.runs.iter().flat_map(|r| [r.snapshot(Moment::Start), r.snapshot(Moment::Stop)]) {
         match snapshot.and_then(|s| s.text(RAID)).and_then(|text| problems_in_mdstat(text, &array.name)) {
             Ok(problems) => out.extend(problems),
-            Err(why) => all_known = all_known.and(Err(why)),
+            Err(why) => completeness = completeness.and(Err(why)),
         }
     }
-    if out.is_empty() { all_known.map(|()| out) } else { Ok(out) }
+    if out.is_empty() { completeness.map(|()| out) } else { Ok(out) }
 }
 
 /// Describes what is wrong with an array according to the summary: a line with its name, then indented lines.
@@ -570,7 +571,7 @@ fn every_drive_needs_a_temperature_and_a_limit() {
 #[test]
 fn an_unknown_part_of_the_stack_may_hold_a_hot_drive_or_a_slow_link() {
     let partly_unknown = |mut record: model::record::Record| {
-        record.header.hosts[0].places[0].blind = Some("the disks below md0 are unknown".into());
+        record.header.hosts[0].places[0].unresolved_reason = Some("the disks below md0 are unknown".into());
         record
     };
     for (check, honest, found) in [

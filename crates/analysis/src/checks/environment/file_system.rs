@@ -115,7 +115,7 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
 pub(super) fn find_active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
     let snapshots =
         case.runs.iter().flat_map(|ran| [Moment::Start, Moment::Stop].map(|moment| ran.snapshot(moment)));
-    let (texts, all_known) = split_known(Ok(snapshots.map(|s| s?.text(HOUSEKEEPERS)).collect()));
+    let (texts, completeness) = split_known(Ok(snapshots.map(|s| s?.text(HOUSEKEEPERS)).collect()));
     let names = || {
         let lines = texts.iter().flat_map(|text| text.lines());
         lines.filter_map(|l| l.split_once(": ").map(|(_, name)| name.trim()))
@@ -124,7 +124,7 @@ pub(super) fn find_active_thread(case: &Case) -> Known<Option<(&'static str, &'s
     let worker = WORKERS.iter().find(|(begin, fs, _)| is_in_use(fs) && names().any(|n| n.starts_with(begin)));
     match worker {
         Some((name, _, action)) => Ok(Some((name, action))),
-        None => all_known.map(|()| None),
+        None => completeness.map(|()| None),
     }
 }
 
@@ -219,18 +219,19 @@ pub(super) const NEARLY_FULL: Check = Check {
 
 fn check_nearly_full(case: &Case) -> Known<Answer> {
     let states = case.states(Moment::Start)?.into_iter().flatten();
-    let (rooms, all_known): (Vec<Room>, _) = split_known(Ok(states.filter_map(|s| s.room.clone()).collect()));
+    let (rooms, completeness): (Vec<Room>, _) =
+        split_known(Ok(states.filter_map(|s| s.room.clone()).collect()));
     let free = |room: &Room| share(room.free_bytes as f64, room.total_bytes as f64);
     // Some network file systems report a size of 0.
     let known = rooms.iter().filter(|r| r.total_bytes > 0);
     let fullest = known.min_by(|a, b| free(a).total_cmp(&free(b)));
     let Some(fullest) = fullest else {
-        return all_known.and(not_checked("the free space of the file system was not recorded"));
+        return completeness.and(not_checked("the free space of the file system was not recorded"));
     };
     let part = free(fullest);
     let numbers = evidence([("free_share", part), ("free_bytes", fullest.free_bytes as f64)]);
     if part >= FREE_BELOW {
-        all_known?;
+        completeness?;
         return holds("The file system had enough free space.", numbers);
     }
     let (severity, effect) = if case.does(Kind::Write) {
@@ -292,17 +293,17 @@ pub(super) const REMOTE_FS: Check = Check {
 };
 
 fn check_remote_fs(case: &Case) -> Known<Answer> {
-    let (mut file_systems, all_known) = split_known(Ok(case.file_systems()));
+    let (mut file_systems, completeness) = split_known(Ok(case.file_systems()));
     // Whether the caches of network file systems answered most reads of every target.
     let has_device = case.targets().iter().any(|(_, target)| target.role == Role::Device);
     let counts_reads = |fs: &FileSystem| WITH_READ_COUNTS.contains(&fs.kind.as_str());
     let all_count_reads = file_systems.iter().all(|fs| counts_reads(fs));
-    let mut is_cached = all_known.is_ok() && !has_device && all_count_reads && case.does(Kind::Read);
+    let mut is_cached = completeness.is_ok() && !has_device && all_count_reads && case.does(Kind::Read);
     file_systems.retain(|fs| describe_location(&fs.kind).is_some());
     file_systems.sort_by(|a, b| (&a.kind, &a.mount_point).cmp(&(&b.kind, &b.mount_point)));
     file_systems.dedup_by(|a, b| (&a.kind, &a.mount_point) == (&b.kind, &b.mount_point));
     if file_systems.is_empty() {
-        all_known?;
+        completeness?;
         return holds("The file system is on this machine, and the kernel serves it.", evidence([]));
     }
     let counted = file_systems.iter().filter(|fs| counts_reads(fs)).count();
@@ -620,7 +621,7 @@ fn every_remote_file_system_is_named_and_an_unknown_one_is_not_checked() {
         if let (Some(kind), Some(fs)) = (kind, &mut place.file_system) {
             fs.kind = kind.into();
         } else {
-            (place.file_system, place.blind) = (None, Some("the mount is hidden".into()));
+            (place.file_system, place.unresolved_reason) = (None, Some("the mount is hidden".into()));
         }
         record.header.hosts[0].places.push(place);
         record
@@ -674,7 +675,7 @@ fn only_the_caches_above_all_targets_relabel() {
     }
     let mut unknown = with_second(90, "nfs4", 90);
     let place = &mut unknown.header.hosts[0].places[1];
-    (place.file_system, place.blind) = (None, Some("the mount is hidden".into()));
+    (place.file_system, place.unresolved_reason) = (None, Some("the mount is hidden".into()));
     assert_eq!(remote_finding(&unknown).renames, condition("through nfs4"));
     let mut device = with_second(90, "nfs4", 90);
     device.header.plan.targets[1].role = model::plan::Role::Device;

@@ -292,7 +292,8 @@ fn check_container_view(case: &Case) -> Known<Answer> {
         }
         return holds("No access to facts about the machine was denied.", numbers);
     }
-    if let Some(place) = overlay.filter(|place| place.blind.is_none() && refused_facts.is_empty()) {
+    if let Some(place) = overlay.filter(|place| place.unresolved_reason.is_none() && refused_facts.is_empty())
+    {
         return finding!(
             Severity::Note,
             numbers,
@@ -304,7 +305,7 @@ fn check_container_view(case: &Case) -> Known<Answer> {
     let mut sentence = String::from("fathom sees only part of the machine");
     if let Some(place) = overlay {
         sentence += &format!(": {} is on the layers of a container", place.path);
-        sentence += &place.blind.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        sentence += &place.unresolved_reason.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
     }
     if !refused_facts.is_empty() {
         let names = refused_facts.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
@@ -439,7 +440,7 @@ fn long_lists_are_cut_and_overlays_name_what_they_hide() {
     let mut record = refused(&[LIMITS, PRODUCT, SLEEPS, VENDOR], "Operation not permitted (os error 1)");
     let machine = &mut record.header.hosts[0];
     machine.cgroup = Err("/sys/fs/cgroup: Read-only file system (os error 30)".into());
-    machine.places[0].blind = Some("overlay: its directories cannot be seen from here".into());
+    machine.places[0].unresolved_reason = Some("overlay: its directories cannot be seen from here".into());
     machine.places[0].file_system.as_mut().unwrap().kind = "overlay".into();
     let Ok(Answer::Finding(f)) = CONTAINER_VIEW.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("/data is on the layers of a container (overlay: its"), "{}", f.sentence);

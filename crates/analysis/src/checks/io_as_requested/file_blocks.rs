@@ -59,7 +59,7 @@ fn check_misaligned(case: &Case) -> Known<Answer> {
     if case.stream.cache.is_direct() {
         misfits.extend(misaligned_access(&case.stream.access, block));
     }
-    let (misaligned, all_known) = misaligned_devices(case, block);
+    let (misaligned, completeness) = misaligned_devices(case, block);
     misfits.extend(misaligned);
     if misfits.is_empty() {
         // The extent map is needed only if nothing else is misaligned.
@@ -68,7 +68,7 @@ fn check_misaligned(case: &Case) -> Known<Answer> {
             misfits.push(misfit);
         } else {
             sizes_known?;
-            all_known?;
+            completeness?;
             extents?;
         }
     }
@@ -137,7 +137,7 @@ fn sizes(line: &Line) -> Vec<u64> {
 /// Returns a description of each partition and device that does not start on a block, and an error
 /// if the start of one is unknown.
 fn misaligned_devices(case: &Case, block: u64) -> (Vec<String>, Known<()>) {
-    let (mut out, mut all_known) = (Vec::new(), Ok(()));
+    let (mut out, mut completeness) = (Vec::new(), Ok(()));
     for layer in case.places().flat_map(|p| &p.layers) {
         let start = match layer.kind {
             LayerKind::Partition => layer.device_number("start").map(|sector| {
@@ -150,7 +150,7 @@ fn misaligned_devices(case: &Case, block: u64) -> (Vec<String>, Known<()>) {
         };
         match start {
             Ok((bytes, misfit)) => out.extend((!bytes.is_multiple_of(block)).then_some(misfit)),
-            Err(why) => all_known = all_known.and(Err(why)),
+            Err(why) => completeness = completeness.and(Err(why)),
         }
         // Only some kinds of devices have this file.
         if let Some(shift) = layer.device.get("alignment_offset").map(|text| text.trim())
@@ -160,7 +160,7 @@ fn misaligned_devices(case: &Case, block: u64) -> (Vec<String>, Known<()>) {
         }
     }
     out.dedup();
-    (out, all_known)
+    (out, completeness)
 }
 
 /// Describes a file whose extents do not start on a block.
@@ -168,7 +168,7 @@ fn misaligned_extents(case: &Case, block: u64) -> Known<Option<String>> {
     if case.on_block_devices() {
         return Ok(None);
     }
-    let (extents, mut all_known) = split_known(case.extents());
+    let (extents, mut completeness) = split_known(case.extents());
     for extents in extents.iter().filter(|e| e.count > 0 && e.inline_bytes == 0) {
         match extents.physical_align {
             Some(begin) if !begin.is_multiple_of(block) => {
@@ -177,11 +177,11 @@ fn misaligned_extents(case: &Case, block: u64) -> Known<Option<String>> {
             Some(_) => {}
             None => {
                 let why = "the map of the file's extents does not show where they begin";
-                all_known = all_known.and(not_checked(why));
+                completeness = completeness.and(not_checked(why));
             }
         }
     }
-    all_known.map(|()| None)
+    completeness.map(|()| None)
 }
 
 /// Below this mean extent, seeks matter on a spinning disk: reading 16 MiB takes 100 ms, a seek 10 ms.
@@ -224,24 +224,24 @@ pub(super) const FRAGMENTED: Check = Check {
 };
 
 fn check_fragmented(case: &Case) -> Known<Answer> {
-    let (extents, all_known) = split_known(case.extents());
+    let (extents, completeness) = split_known(case.extents());
     // Compressed extents are at most 128 KiB long, even if they are contiguous on the disk.
     let (encoded, plain): (Vec<_>, Vec<_>) = extents.into_iter().partition(|e| e.encoded_bytes > 0);
-    let all_known = all_known.and(if encoded.is_empty() {
+    let completeness = completeness.and(if encoded.is_empty() {
         Ok(())
     } else {
         not_checked("the file is stored compressed or encrypted, so the number of its extents means nothing")
     });
     let worst = plain.iter().filter(|e| e.count > 0).min_by_key(|e| mean_extent_bytes(e));
     let Some(worst) = worst else {
-        return all_known.and(not_checked("the map of the file's extents is empty"));
+        return completeness.and(not_checked("the map of the file's extents is empty"));
     };
     let is_spinning = is_spinning(case)?;
     let limit = if is_spinning { SPINNING_BELOW } else { FLASH_BELOW };
     let numbers =
         evidence([("extents", worst.count as f64), ("extent_bytes_mean", mean_extent_bytes(worst) as f64)]);
     if worst.count <= FEW_EXTENTS || mean_extent_bytes(worst) >= limit {
-        all_known?;
+        completeness?;
         return holds("The file has few extents, so sequential access is sequential on the disk.", numbers);
     }
     finding!(
@@ -312,10 +312,10 @@ fn check_writes_allocate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         let sentence = "The job requests a new file in each run, so its writes also allocate blocks.";
         return finding!(Severity::Note, evidence([]), "{sentence}");
     }
-    let (extents, all_known) = split_known(case.extents());
+    let (extents, completeness) = split_known(case.extents());
     let worst = extents.iter().filter(|e| e.span_bytes > 0).map(share_without_blocks).max_by(f64::total_cmp);
     let Some(worst) = worst else {
-        return all_known.and(not_checked("the map of the file's extents is empty"));
+        return completeness.and(not_checked("the map of the file's extents is empty"));
     };
     let most_extents = |all: &[Extents]| all.iter().map(|e| e.count as f64).fold(0.0, f64::max);
     let numbers = evidence([
@@ -324,7 +324,7 @@ fn check_writes_allocate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("extents_after", extents_after_syncs(case).map_or(f64::NAN, |all| most_extents(&all))),
     ]);
     if worst <= ALLOCATED_ABOVE {
-        all_known?;
+        completeness?;
         return holds("Writes overwrote existing blocks.", numbers);
     }
     detail!(

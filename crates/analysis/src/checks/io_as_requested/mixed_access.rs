@@ -35,15 +35,15 @@ fn check_dio_mixed(case: &Case) -> Known<Answer> {
         );
         return dirty_finding(sentence, 0);
     }
-    let (mut dirty, mut all_known) = (0_u64, Ok(()));
+    let (mut dirty, mut completeness) = (0_u64, Ok(()));
     for state in case.states(Moment::Start)?.into_iter().chain(case.states(Moment::Stop)?).flatten() {
         match dirty_bytes(state) {
             Ok(bytes) => dirty = dirty.max(bytes),
-            Err(why) => all_known = all_known.and(Err(why)),
+            Err(why) => completeness = completeness.and(Err(why)),
         }
     }
     if dirty == 0 {
-        all_known?;
+        completeness?;
         let sentence = "No page of the target was dirty in the page cache before or after the direct I/O.";
         return holds(sentence, evidence([("dirty_bytes", 0.0)]));
     }

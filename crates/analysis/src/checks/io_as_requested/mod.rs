@@ -60,6 +60,6 @@ pub(super) fn has_queue(layer: &Layer) -> bool {
 fn layers_with_queues<'a>(case: &Case<'a>) -> (Vec<&'a Layer>, Known<()>) {
     let layers = case.layers(has_queue);
     let no_layer = || Err("no disk is known below the target".into());
-    let all_known = case.need_resolved_stack().and(if layers.is_empty() { no_layer() } else { Ok(()) });
-    (layers, all_known)
+    let completeness = case.need_resolved_stack().and(if layers.is_empty() { no_layer() } else { Ok(()) });
+    (layers, completeness)
 }

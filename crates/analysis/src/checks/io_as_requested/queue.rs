@@ -195,8 +195,8 @@ pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
 fn check_depth_above_queue(case: &Case) -> Known<Answer> {
     let depth = case.depth_mean()?;
     // An unknown disk may accept more.
-    let (layers, all_known) = layers_with_queues(case);
-    all_known?;
+    let (layers, completeness) = layers_with_queues(case);
+    completeness?;
     // A loop device passes its requests to the disk below, so each kind is a separate limit.
     let limit_of_kind = |kind: LayerKind| -> Option<Known<(u64, &str)>> {
         let mut layers_of_kind = layers.iter().filter(|layer| layer.kind == kind);
@@ -273,13 +273,13 @@ pub(super) const ONE_HW_QUEUE: Check = Check {
 };
 
 fn check_one_hw_queue(case: &Case) -> Known<Answer> {
-    let (layers, mut all_known) = layers_with_queues(case);
+    let (layers, mut completeness) = layers_with_queues(case);
     let mut with_one_queue = None;
     for layer in layers {
         match layer.device_number("mq") {
             Ok(0 | 1) => with_one_queue = Some(layer),
             Ok(_) => {}
-            Err(why) => all_known = all_known.and(Err(why)),
+            Err(why) => completeness = completeness.and(Err(why)),
         }
     }
     let ops: f64 = Kind::MOVING.iter().map(|k| case.in_windows(*k).ops as f64).sum();
@@ -287,11 +287,11 @@ fn check_one_hw_queue(case: &Case) -> Known<Answer> {
     let workers = case.stream.workers;
     let numbers = evidence([("iops", rate), ("workers", f64::from(workers))]);
     let Some(layer) = with_one_queue else {
-        all_known?;
+        completeness?;
         return holds("Every disk has more than one hardware queue.", numbers);
     };
     if workers < 2 || rate < FAST_FROM {
-        all_known?;
+        completeness?;
         return holds("One hardware queue is enough for this rate.", numbers);
     }
     finding!(

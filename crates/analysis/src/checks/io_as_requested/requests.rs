@@ -104,11 +104,11 @@ fn requests_by_kind(case: &Case) -> Known<Vec<Known<Requests>>> {
 /// # Errors
 /// Fails if no direction can be compared.
 fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<(Requests, Known<()>)> {
-    let (requests, all_known) = split_known(requests_by_kind(case));
+    let (requests, completeness) = split_known(requests_by_kind(case));
     let worst = requests.into_iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     match worst {
-        Some(worst) => Ok((worst, all_known)),
-        None => all_known.and(not_checked("no operation completed")),
+        Some(worst) => Ok((worst, completeness)),
+        None => completeness.and(not_checked("no operation completed")),
     }
 }
 
@@ -203,7 +203,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
         let numbers = evidence([("ops_per_request_at_most", bound.ops_per_request)]);
         return holds("The device saw operations of the requested size.", numbers);
     }
-    let (worst, all_known) = worst_requests(case, Requests::ops_per_request)?;
+    let (worst, completeness) = worst_requests(case, Requests::ops_per_request)?;
     let numbers = evidence([
         ("ops_per_request", worst.ops_per_request()),
         ("request_bytes_mean", worst.request_bytes()),
@@ -211,7 +211,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
         ("merges", worst.device.merges as f64),
     ]);
     if worst.ops_per_request() <= MERGED_ABOVE {
-        all_known?;
+        completeness?;
         // The kernel counts its own merges, but not what an engine joins.
         let may_hide_merges = |requests: &Requests| {
             let ops = requests.issued.ops;
@@ -310,7 +310,7 @@ fn check_split(case: &Case) -> Known<Answer> {
         let numbers = evidence([("requests_per_op_at_most", bound.requests_per_op)]);
         return holds("One operation was one request to the device.", numbers);
     }
-    let (worst, all_known) = worst_requests(case, Requests::requests_per_op)?;
+    let (worst, completeness) = worst_requests(case, Requests::requests_per_op)?;
     let numbers = |requests: &Requests| {
         evidence([
             ("requests_per_op", requests.requests_per_op()),
@@ -319,7 +319,7 @@ fn check_split(case: &Case) -> Known<Answer> {
         ])
     };
     if worst.requests_per_op() <= SPLIT_ABOVE {
-        all_known?;
+        completeness?;
         return holds("The device got about one request for each operation.", numbers(&worst));
     }
     let extra_requests = worst.extra_requests();
@@ -459,7 +459,7 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let merged = |r: &Requests| share(r.device.merges as f64, r.device.merges as f64 + r.device.ios as f64);
     // A few merges of one direction must not hide those of the other.
     let counted = |r: &Requests| if r.device.merges > incidental { merged(r) } else { 0.0 };
-    let (worst, all_known) = worst_requests(case, counted)?;
+    let (worst, completeness) = worst_requests(case, counted)?;
     let part = merged(&worst);
     let numbers = evidence([
         ("merged_share", part),
@@ -467,7 +467,7 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("merges", worst.device.merges as f64),
     ]);
     if counted(&worst) <= MERGED_BEYOND_CHANCE + chance {
-        all_known?;
+        completeness?;
         return holds("Random offsets reached the device as random I/O.", numbers);
     }
     finding!(

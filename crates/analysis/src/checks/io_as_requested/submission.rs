@@ -119,11 +119,11 @@ pub(super) const IOWQ_PUNTED: Check = Check {
 
 fn check_iowq_punted(case: &Case) -> Known<Answer> {
     case.need_run()?;
-    let (workers, all_known) = split_known(Ok(case.runs.iter().map(kernel_workers_in_run).collect()));
+    let (workers, completeness) = split_known(Ok(case.runs.iter().map(kernel_workers_in_run).collect()));
     let most_workers = workers.into_iter().max().unwrap_or(0);
     let numbers = evidence([("kernel_workers", most_workers as f64)]);
     if most_workers == 0 {
-        all_known?;
+        completeness?;
         return holds("io_uring performed the operations without kernel threads.", numbers);
     }
     if case.phase_streams().iter().filter(|s| s.engine == case.stream.engine).count() > 1 {

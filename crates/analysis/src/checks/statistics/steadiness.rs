@@ -489,7 +489,7 @@ fn falling(ms_after: f64) -> Detail {
     let mut record = super::shaped(&Fixture { runs: 1, ops, ..Fixture::honest() }, 100, 10, |_, t| {
         if t < 0.55 { 2_000.0 } else { 100.0 }
     });
-    crate::figures::time_series::look_inside(
+    crate::figures::time_series::add_snapshots(
         &mut record,
         |t| if t <= 0.55 { 0.04 } else { ms_after },
         |t| {
@@ -516,7 +516,7 @@ fn counters_across_the_step_give_no_cause() {
         if t < 0.1 { 20_000.0 } else { 4_000.0 }
     });
     let mut sampled = record;
-    crate::figures::time_series::look_inside(&mut sampled, |_| 0.05, |t| t);
+    crate::figures::time_series::add_snapshots(&mut sampled, |_| 0.05, |t| t);
     let Ok(Answer::Finding(f)) = CLIFF.answer(&sampled) else { panic!("silent") };
     assert!(f.sentence.contains("is unknown: the device's counters were not read twice"), "{}", f.sentence);
 }

@@ -288,11 +288,11 @@ fn check_first_touch<'a>(case: &Case<'a>) -> Known<Answer> {
         let few = || format!("fewer than {MIN_TIMES} blocks were read twice before the runs");
         both.map(|both| (both, probe)).ok_or_else(few)
     };
-    let (compared, all_known) =
+    let (compared, completeness) =
         split_known(case.probes().map(|probes| probes.into_iter().map(compare_reads).collect()));
     let worst = compared.into_iter().reduce(|a, b| if distance(b.0) > distance(a.0) { b } else { a });
     let Some((both, probe)) = worst else {
-        return all_known.and(not_checked("no target was read before the runs"));
+        return completeness.and(not_checked("no target was read before the runs"));
     };
     let (first, again) = (median(&probe.first_ns), median(&probe.again_ns));
     let numbers = evidence([
@@ -302,7 +302,7 @@ fn check_first_touch<'a>(case: &Case<'a>) -> Known<Answer> {
         ("chance", both.p),
     ]);
     if distance(both) <= FACTOR.ln() {
-        all_known?;
+        completeness?;
         return holds("The first read of a block took as long as the second.", numbers);
     }
     // A burst of another process may slow reads of one list only.

@@ -48,7 +48,7 @@ pub(super) const ZERO_DATA: Check = Check {
 };
 
 fn check_zero_data(case: &Case) -> Known<Answer> {
-    let (probes, all_known) = split_known(case.probes());
+    let (probes, completeness) = split_known(case.probes());
     let (mut blocks, mut zeros, mut targets) = (0_u64, 0_u64, Vec::new());
     for (target, probe) in probes {
         blocks = blocks.saturating_add(probe.first_ns.len() as u64);
@@ -56,13 +56,13 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
         targets.push(target);
     }
     if blocks < FEWEST_BLOCKS {
-        all_known?;
+        completeness?;
         return Err(format!("only {blocks} blocks were read before the runs, too few to judge the data"));
     }
     let part = share(zeros as f64, blocks as f64);
     let numbers = evidence([("probed_blocks", blocks as f64), ("zero_share", part)]);
     if part <= ZEROS_BIASED_ABOVE {
-        all_known?;
+        completeness?;
         return holds("The blocks that were read hold data.", numbers);
     }
     let written = written_before(case, &targets);
@@ -75,7 +75,7 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
     // Targets without a sample may hold data.
     let span_of = |targets: &[usize]| targets.iter().map(|at| case.span_bytes_of(*at) as f64).sum::<f64>();
     let sampled_part =
-        if all_known.is_ok() { 1.0 } else { share(span_of(&targets), span_of(&case.stream.targets)) };
+        if completeness.is_ok() { 1.0 } else { share(span_of(&targets), span_of(&case.stream.targets)) };
     let is_void = remaining * sampled_part >= ZEROS_VOID_FROM.0 && zeros_are_free(case);
     let unsampled = match case.stream.targets.len() - targets.len() {
         0 => String::new(),

@@ -36,15 +36,17 @@ pub(super) const HOLES_READ: Check = Check {
 };
 
 fn check_holes_read(case: &Case) -> Known<Answer> {
-    let measured = !case.runs.is_empty();
-    let (maps, all_known) = split_known(if measured { case.extents() } else { case.extents_before_runs() });
-    let known_before = never_written_share(&maps);
-    let before = known_before.unwrap_or(0.0);
-    let after = never_written_share(&case.extents_at_ends()).unwrap_or(before);
-    let (share_unwritten, at_start) = if before > UNWRITTEN_ABOVE { (before, true) } else { (after, false) };
-    if !at_start {
-        all_known?;
-        known_before.ok_or("the map of the file's extents is empty")?;
+    let has_runs = !case.runs.is_empty();
+    let (maps, completeness) =
+        split_known(if has_runs { case.extents() } else { case.extents_before_runs() });
+    let known_share_at_start = never_written_share(&maps);
+    let share_at_start = known_share_at_start.unwrap_or(0.0);
+    let share_at_end = never_written_share(&case.extents_at_ends()).unwrap_or(share_at_start);
+    let had_holes_at_start = share_at_start > UNWRITTEN_ABOVE;
+    let share_unwritten = if had_holes_at_start { share_at_start } else { share_at_end };
+    if !had_holes_at_start {
+        completeness?;
+        known_share_at_start.ok_or("the map of the file's extents is empty")?;
     }
     let numbers = evidence([("never_written_share", share_unwritten)]);
     if share_unwritten <= UNWRITTEN_ABOVE {
@@ -56,7 +58,7 @@ fn check_holes_read(case: &Case) -> Known<Answer> {
         return holds(sentence, numbers);
     }
     let share = show_share(share_unwritten);
-    let sentence = match (measured, at_start) {
+    let sentence = match (has_runs, had_holes_at_start) {
         (false, _) => format!(
             "{share} of the region to read was never written: the kernel returns zeros without reading the \
              disk."
@@ -107,11 +109,11 @@ pub(super) const INLINE_OR_TAIL: Check = Check {
 };
 
 fn check_inline_or_tail(case: &Case) -> Known<Answer> {
-    let (extents, all_known) = split_known(case.extents());
+    let (extents, completeness) = split_known(case.extents());
     let part = extents.iter().map(|e| share(e.inline_bytes as f64, e.span_bytes as f64)).fold(0.0, f64::max);
     let numbers = evidence([("inline_share", part)]);
     if part <= INLINE_ABOVE {
-        all_known?;
+        completeness?;
         return holds("The file has data blocks of its own.", numbers);
     }
     detail!(
@@ -153,11 +155,11 @@ pub(super) const ENCODED_EXTENTS: Check = Check {
 };
 
 fn check_encoded_extents(case: &Case) -> Known<Answer> {
-    let (part, all_known) = encoded_share(case);
+    let (part, completeness) = encoded_share(case);
     let issued = case.issued_total().bytes;
     let mut numbers = evidence([("encoded_share", part), ("issued_bytes", issued as f64)]);
     if part <= ENCODED_ABOVE {
-        all_known?;
+        completeness?;
         let sentence = if part > 0.0 {
             "Almost none of the file is stored compressed or encrypted."
         } else {
@@ -180,13 +182,13 @@ fn check_encoded_extents(case: &Case) -> Known<Answer> {
 /// writes, after its final sync: the file system may encode written data as late as that. The
 /// second value is the reason if a share is unknown.
 fn encoded_share(case: &Case) -> (f64, Known<()>) {
-    let (mut maps, mut all_known) = split_known(case.extents());
+    let (mut maps, mut completeness) = split_known(case.extents());
     if case.does(Kind::Write) {
         let (pairs, pairs_known) = split_known(case.extents_over_runs());
         maps.extend(pairs.into_iter().map(|(_, after)| after));
-        all_known = all_known.and(pairs_known);
+        completeness = completeness.and(pairs_known);
     }
-    (maps.iter().map(encoded_share_of).fold(0.0, f64::max), all_known)
+    (maps.iter().map(encoded_share_of).fold(0.0, f64::max), completeness)
 }
 
 /// Returns the share of a file that is stored compressed or encrypted.
@@ -228,7 +230,7 @@ pub(super) const SHARED_EXTENTS: Check = Check {
 fn check_shared_extents(case: &Case) -> Known<Answer> {
     let trims = case.does(Kind::Trim) || case.issued(Kind::Trim).ops > 0;
     let (mut shared, mut grown) = (0.0_f64, None);
-    let (pairs, all_known) = split_known(case.extents_over_runs());
+    let (pairs, completeness) = split_known(case.extents_over_runs());
     for (before, after) in pairs {
         let span = before.span_bytes as f64;
         shared = shared.max(share(before.shared_bytes as f64, span));
@@ -253,7 +255,7 @@ fn check_shared_extents(case: &Case) -> Known<Answer> {
     });
     let sentence = match (shared > SHARED_ABOVE, counts) {
         (false, None) => {
-            all_known?;
+            completeness?;
             return holds("The file was overwritten in place.", numbers);
         }
         (true, counts) => {

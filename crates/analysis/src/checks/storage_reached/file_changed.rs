@@ -97,14 +97,14 @@ fn check_file_changed(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     case.need_run()?;
-    let (mut worst, mut all_known): (Option<(Change, usize)>, _) = (None, Ok(()));
+    let (mut worst, mut completeness): (Option<(Change, usize)>, _) = (None, Ok(()));
     for target in files {
         // fathom's own writes change the times and the allocation, but not the length.
         let streams_only_read =
             streams.iter().filter(|s| s.targets.contains(&target)).all(|s| !s.changes_targets());
         let only_read = streams_only_read && !is_written_by_hosts(case, target);
         let (changes, known) = changes(case, target, only_read);
-        all_known = all_known.and(known);
+        completeness = completeness.and(known);
         for change in changes {
             if worst.as_ref().is_none_or(|(known, _)| change < *known) {
                 worst = Some((change, target));
@@ -112,7 +112,7 @@ fn check_file_changed(case: &Case) -> Known<Answer> {
         }
     }
     let Some((change, target)) = worst else {
-        all_known?;
+        completeness?;
         return holds("The file stayed the same while it was measured.", evidence([]));
     };
     let path = case.record.header.plan.targets.get(target).map_or("the file", |t| t.path.as_str());
@@ -148,9 +148,9 @@ fn changes(case: &Case, target: usize, only_read: bool) -> (Vec<Change>, Known<(
     let prepared = case.snapshot_before_runs(Moment::AfterPrepare);
     let mut last = prepared.filter(|_| is_users_file).map(|s| state(s, target));
     let mut attempts: Vec<&CaseRun> =
-        case.earlier.iter().chain(case.runs.iter()).chain(&case.replaced).collect();
+        case.earlier_runs.iter().chain(case.runs.iter()).chain(&case.replaced_attempts).collect();
     attempts.sort_by_key(|ran| ran.run.start.at_ns);
-    let (mut out, mut all_known) = (Vec::new(), Ok(()));
+    let (mut out, mut completeness) = (Vec::new(), Ok(()));
     for ran in attempts {
         let [start, stop] =
             [Moment::Start, Moment::Stop].map(|moment| ran.snapshot(moment).and_then(|s| state(s, target)));
@@ -159,7 +159,7 @@ fn changes(case: &Case, target: usize, only_read: bool) -> (Vec<Change>, Known<(
             between_runs.into_iter().chain([(start.clone(), stop.clone(), only_read)])
         {
             let added = then.and_then(|then| add_changes(then, now?, only_read, &mut out));
-            all_known = all_known.and(added);
+            completeness = completeness.and(added);
         }
         // An attempt that was not read hides no change between the attempts before and after it.
         let is_read = |state: &Known<&TargetState>| state.clone().and_then(facts).is_ok();
@@ -168,7 +168,7 @@ fn changes(case: &Case, target: usize, only_read: bool) -> (Vec<Change>, Known<(
         }
     }
     out.retain(|change| !(grows && matches!(change, Change::Length(..))));
-    (out, all_known)
+    (out, completeness)
 }
 
 /// Adds the changes between two observations of a target.

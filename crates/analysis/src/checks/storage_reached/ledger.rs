@@ -230,7 +230,7 @@ struct Ledger {
     /// Bytes that the whole disks wrote: until the final sync for writes through the page cache,
     /// until the stop for direct writes. The kernel charges a request when it is submitted, and the
     /// disk may complete it after the stop.
-    until_synced: u64,
+    disk_written_bytes: u64,
     /// Bytes in flight when the counters were read.
     in_flight: f64,
     /// Bytes by which counts may differ because the kernel's files are read one after the other, plus read-ahead in
@@ -245,21 +245,22 @@ impl Ledger {
         let shared = case.counted(&disks)?;
         let synced =
             case.runs.iter().map(|r| Some(r.counted_until(Moment::Synced, &disks).ok()?.write.bytes));
-        let until_synced = if case.stream.cache.is_direct() { None } else { synced.sum::<Option<u64>>() };
+        let written_until_sync =
+            if case.stream.cache.is_direct() { None } else { synced.sum::<Option<u64>>() };
         let largest = f64::from(case.stream.access.largest_bytes());
         Ok(Self {
             in_flight: device.in_flight.max(shared.in_flight) as f64 * largest,
             floor: FLOOR_BYTES.saturating_add(traffic::unread_bytes(case)) as f64 * case.runs.len() as f64,
             own: case.own_io().ok(),
-            until_synced: until_synced.unwrap_or(0).max(shared.write.bytes),
+            disk_written_bytes: written_until_sync.unwrap_or(0).max(shared.write.bytes),
             device,
             shared,
         })
     }
 
-    /// The bytes that the disk moved in one direction, for writes those of `until_synced`.
+    /// The bytes that the disk moved in one direction, for writes those of `disk_written_bytes`.
     fn moved_bytes(&self, kind: Kind) -> u64 {
-        if kind == Kind::Write { self.until_synced } else { self.shared.read.bytes }
+        if kind == Kind::Write { self.disk_written_bytes } else { self.shared.read.bytes }
     }
 
     /// Bytes moved by the disk divided by bytes charged, at most 1; the smaller quotient of the two directions.

@@ -83,8 +83,8 @@ fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
 /// Returns the finding about a layer whose I/O did not arrive at the layers directly below it. Unknown parts of the stack are ignored.
 fn find_lossy_layer(case: &Case, all_stored: bool, tops: &[&Layer]) -> Option<Detail> {
     let top = case.counted(tops).ok()?;
-    steps(case).into_iter().find_map(|(above, below)| {
-        arrived_below(case, Sides { upper: &[above], lower: &below, all_stored }, &top).ok()?.err()
+    steps(case).into_iter().find_map(|(upper, lower)| {
+        arrived_below(case, Sides { upper: &[upper], lower: &lower, all_stored }, &top).ok()?.err()
     })
 }
 
@@ -106,28 +106,28 @@ struct Sides<'s> {
 /// The traffic of the upper and the lower layers in one direction.
 #[derive(Clone, Copy)]
 struct Flows {
-    above: BlockFlow,
-    below: BlockFlow,
+    upper: BlockFlow,
+    lower: BlockFlow,
 }
 
 impl Flows {
     /// Returns the share of the upper layers' bytes that arrived below.
     fn arrived(self) -> f64 {
-        share(self.below.bytes as f64, self.above.bytes as f64)
+        share(self.lower.bytes as f64, self.upper.bytes as f64)
     }
 }
 
 /// Returns the answer for a stream whose device chain other streams use too: compares the bytes at the disks, minus the
 /// bytes that the other streams submitted.
 fn check_shared_chain(case: &Case, sides: Sides) -> Known<Answer> {
-    let Sides { upper: tops, lower: leaves, all_stored } = sides;
+    let Sides { upper, lower, all_stored } = sides;
     let (mut is_undecided, mut least_arrived, mut numbers) = (false, 1.0_f64, evidence([]));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
-        let above = case.at_device(kind)?;
-        let done = flow_of(&case.counted_together(leaves)?, kind).bytes;
-        let charged = if kind == Kind::Read { case.charged_reads_on(leaves) } else { None };
+        let at_upper = case.at_device(kind)?;
+        let done = flow_of(&case.counted_together(lower)?, kind).bytes;
+        let charged = if kind == Kind::Read { case.charged_reads_on(lower) } else { None };
         let done = charged.map_or(done, |charged| charged.min(done));
-        let others = case.submitted_by_sharers(kind, leaves);
+        let others = case.submitted_by_sharers(kind, lower);
         let most = done.saturating_sub(others.least);
         let can_tell = kind == Kind::Write || charged.is_some();
         let mut least = if can_tell { case.least_left(kind, done, others) } else { 0 };
@@ -136,28 +136,29 @@ fn check_shared_chain(case: &Case, sides: Sides) -> Known<Answer> {
         let all = case.with_sharers();
         let same_top = all
             .shared_layers()
-            .is_ok_and(|t| t.iter().all(|t| tops.iter().any(|own| own.stat_file == t.stat_file)));
-        if same_top && can_tell && !may_be_kept(case, kind, leaves) {
-            let missing = flow_of(&case.counted_together(tops)?, kind).bytes.saturating_sub(done);
-            least = least.max(above.least.saturating_sub(missing));
+            .is_ok_and(|t| t.iter().all(|t| upper.iter().any(|own| own.stat_file == t.stat_file)));
+        if same_top && can_tell && !may_be_kept(case, kind, lower) {
+            let missing = flow_of(&case.counted_together(upper)?, kind).bytes.saturating_sub(done);
+            least = least.max(at_upper.least.saturating_sub(missing));
         }
         let flow = |bytes| BlockFlow { bytes, ..BlockFlow::default() };
-        let flows = Flows { above: flow(above.least), below: flow(most) };
-        if above.least > 0 && flows.arrived() < ARRIVED_FROM {
+        let flows = Flows { upper: flow(at_upper.least), lower: flow(most) };
+        if at_upper.least > 0 && flows.arrived() < ARRIVED_FROM {
             let why = Why::from_case(case, kind, 1.0 - flows.arrived(), all_stored);
             let mut finding = layer_finding(kind, sides, flows, " for this stream", why);
             // Requests of streams that share a device are not counted separately.
             finding.evidence.retain(|key, _| !key.ends_with("_ios"));
             return Ok(Answer::Finding(finding));
         }
-        is_undecided |= (least as f64) < ARRIVED_FROM.0 * above.most as f64;
-        if above.most > 0 {
-            least_arrived = least_arrived.min(least as f64 / above.most as f64);
+        is_undecided |= (least as f64) < ARRIVED_FROM.0 * at_upper.most as f64;
+        if at_upper.most > 0 {
+            least_arrived = least_arrived.min(least as f64 / at_upper.most as f64);
         }
-        numbers.extend(evidence([("top_bytes", above.least as f64), ("leaf_bytes_at_least", least as f64)]));
+        numbers
+            .extend(evidence([("top_bytes", at_upper.least as f64), ("leaf_bytes_at_least", least as f64)]));
     }
     if is_undecided {
-        return Err(case.not_alone(&case.sharers(&chain(case)), leaves));
+        return Err(case.not_alone(&case.sharers(&chain(case)), lower));
     }
     holds(describe_arrival("at least ", least_arrived), numbers)
 }
@@ -180,34 +181,34 @@ fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
 /// two directions, returns the smaller share. Ignores a direction in which the upper layers carried at most
 /// [`MATTERS_ABOVE`] of the bytes in `all`.
 fn arrived_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Result<f64, Detail>> {
-    let (top, leaf) = (case.counted(sides.upper)?, case.counted(sides.lower)?);
-    let (mut least_arrived, mut all_known) = (1.0_f64, Ok(()));
+    let (upper_stat, lower_stat) = (case.counted(sides.upper)?, case.counted(sides.lower)?);
+    let (mut least_arrived, mut completeness) = (1.0_f64, Ok(()));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
-        let mut flows = Flows { above: flow_of(&top, kind), below: flow_of(&leaf, kind) };
-        if flows.above.bytes as f64 <= MATTERS_ABOVE.0 * flow_of(all, kind).bytes as f64 {
+        let mut flows = Flows { upper: flow_of(&upper_stat, kind), lower: flow_of(&lower_stat, kind) };
+        if flows.upper.bytes as f64 <= MATTERS_ABOVE.0 * flow_of(all, kind).bytes as f64 {
             continue;
         }
         if flows.arrived() >= ARRIVED_FROM && may_be_kept(case, kind, sides.lower) {
             match own_flows(case, kind, sides, flows) {
                 Ok(own) => flows = own,
-                Err(why) => all_known = all_known.and(Err(why)),
+                Err(why) => completeness = completeness.and(Err(why)),
             }
         }
         if flows.arrived() < ARRIVED_FROM {
             let why = Why::from_case(case, kind, 1.0 - flows.arrived(), sides.all_stored);
-            let whose = if flows.below == flow_of(&leaf, kind) { "" } else { " for fathom" };
+            let whose = if flows.lower == flow_of(&lower_stat, kind) { "" } else { " for fathom" };
             return Ok(Err(layer_finding(kind, sides, flows, whose, why)));
         }
         least_arrived = least_arrived.min(flows.arrived());
     }
-    all_known.map(|()| Ok(least_arrived))
+    completeness.map(|()| Ok(least_arrived))
 }
 
 /// Whether the page cache of a loop device's image may answer for one of these disks. False for
 /// writes that the stream itself makes stable: C01 and C03 check those.
-fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
+fn may_be_kept(case: &Case, kind: Kind, lower: &[&Layer]) -> bool {
     let may_stay = kind == Kind::Read || !case.syncs_within_window();
-    may_stay && leaves.iter().any(|leaf| is_below_cached_image(case, leaf))
+    may_stay && lower.iter().any(|disk| is_below_cached_image(case, disk))
 }
 
 /// Returns fathom's own flows above and below. If both sides already agree, they are unchanged. Otherwise, disks below
@@ -218,24 +219,24 @@ fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
 /// Fails if the kernel charged fathom for too few of such a disk's bytes (see [`charged`]): other
 /// processes may have used the disk while the page cache served fathom.
 fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows> {
-    let above_bytes = flows.above.bytes;
-    if (flows.below.bytes as f64 - above_bytes as f64).abs() <= SAME_BYTES_WITHIN * above_bytes as f64 {
+    let upper_bytes = flows.upper.bytes;
+    if (flows.lower.bytes as f64 - upper_bytes as f64).abs() <= SAME_BYTES_WITHIN * upper_bytes as f64 {
         return Ok(flows);
     }
-    let (mut at_tops, mut at_leaves) = (BlockFlow::default(), BlockFlow::default());
-    for top in sides.upper {
-        let done = flow_of(&case.counted(&[top])?, kind);
-        let own = charged(case, kind, top, done.bytes).unwrap_or(done.bytes);
-        at_tops = at_tops.plus(&at_most(done, own));
+    let (mut upper, mut lower) = (BlockFlow::default(), BlockFlow::default());
+    for layer in sides.upper {
+        let done = flow_of(&case.counted(&[layer])?, kind);
+        let own = charged(case, kind, layer, done.bytes).unwrap_or(done.bytes);
+        upper = upper.plus(&at_most(done, own));
     }
-    for leaf in sides.lower {
-        let done = flow_of(&case.counted(&[leaf])?, kind);
-        let own = if is_below_cached_image(case, leaf) {
-            charged(case, kind, leaf, done.bytes.min(above_bytes)).map_err(|why| {
+    for layer in sides.lower {
+        let done = flow_of(&case.counted(&[layer])?, kind);
+        let own = if is_below_cached_image(case, layer) {
+            charged(case, kind, layer, done.bytes.min(upper_bytes)).map_err(|why| {
                 format!(
                     "{} did {} of {}s, perhaps for other processes, while the page cache of a loop device's \
                      image may have served fathom: {why}",
-                    leaf.name,
+                    layer.name,
                     show_bytes(done.bytes),
                     kind.word()
                 )
@@ -243,11 +244,11 @@ fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows
         } else {
             done.bytes
         };
-        at_leaves = at_leaves.plus(&at_most(done, own));
+        lower = lower.plus(&at_most(done, own));
     }
     // The kernel charges split operations twice, so the bytes issued are the upper limit.
     let issued = Some(case.issued(kind).bytes).filter(|bytes| *bytes > 0);
-    Ok(Flows { above: at_most(at_tops, issued.unwrap_or(at_tops.bytes)), below: at_leaves })
+    Ok(Flows { upper: at_most(upper, issued.unwrap_or(upper.bytes)), lower })
 }
 
 /// Limits a flow to `bytes` and scales its request count in proportion.
@@ -327,7 +328,7 @@ fn never_written(case: &Case) -> Option<f64> {
 }
 
 fn layer_finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) -> Detail {
-    let Flows { above, below } = flows;
+    let Flows { upper, lower } = flows;
     let (word, top, leaf) = (kind.word(), layer_names(sides.upper), layer_names(sides.lower));
     let (meaning, fix, medium) = match why {
         Why::Cache => ("a cache between them served the rest".to_owned(), None, format!("cache below {top}")),
@@ -353,14 +354,14 @@ fn layer_finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) 
     detail!(
         Severity::Relabels,
         evidence([
-            ("top_bytes", above.bytes as f64),
-            ("leaf_bytes", below.bytes as f64),
-            ("top_ios", above.ios as f64),
-            ("leaf_ios", below.ios as f64),
+            ("top_bytes", upper.bytes as f64),
+            ("leaf_bytes", lower.bytes as f64),
+            ("top_ios", upper.ios as f64),
+            ("leaf_ios", lower.ios as f64),
         ]),
         "{top} did {} of {word}s{whose}, and {leaf} below it only {} ({}): {meaning}.",
-        show_bytes(above.bytes),
-        show_bytes(below.bytes),
+        show_bytes(upper.bytes),
+        show_bytes(lower.bytes),
         show_share(flows.arrived())
     )
     .with_fix(fix)
@@ -553,7 +554,7 @@ fn writes_by_other_processes_below_a_loop_device_do_not_count() {
 fn an_unknown_disk_hides_no_cache_of_a_known_layer() {
     let with_unknown_disk = |leaf_share| {
         let mut record = Fixture { leaf_share: Some(leaf_share), ..Fixture::honest() }.record();
-        record.header.hosts[0].places[0].blind = Some("the other disks are hidden".into());
+        record.header.hosts[0].places[0].unresolved_reason = Some("the other disks are hidden".into());
         LOWER_LAYER_CACHE.answer(&record)
     };
     assert!(matches!(with_unknown_disk(0.02), Ok(Answer::Finding(_))), "{:?}", with_unknown_disk(0.02));

@@ -174,13 +174,13 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
         );
         return fell_back_finding(sentence, evidence([("dirtied_bytes", dirtied)]));
     }
-    let (mut is_undecided, mut all_known) = (false, Ok(()));
+    let (mut is_undecided, mut completeness) = (false, Ok(()));
     for kind in Kind::MOVING {
         let issued = case.issued(kind).bytes;
         let seen = match case.at_device(kind) {
             Ok(seen) => seen,
             Err(why) => {
-                all_known = all_known.and(Err(why));
+                completeness = completeness.and(Err(why));
                 continue;
             }
         };
@@ -199,7 +199,7 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
             return fell_back_finding(sentence, numbers);
         }
     }
-    all_known?;
+    completeness?;
     copied?;
     if is_undecided {
         return undecided_by_sharing(case, "whether the device saw all of this stream's I/O");
@@ -280,7 +280,7 @@ fn new_pages<'a>(case: &Case<'a>) -> Known<NewPages<'a>> {
     let (before, after) = (case.states(Moment::Start)?, case.states(Moment::Stop)?);
     let touchable = |moved: f64, span: u64| moved.min(span.max(1) as f64);
     let mut worst = NewPages { bytes: 0.0, touchable_bytes: 1.0, path: None };
-    let mut all_known = Ok(());
+    let mut completeness = Ok(());
     for ((before, after), ran) in before.iter().zip(&after).zip(case.runs.iter()) {
         let moved = Kind::MOVING.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add) as f64;
         let moved_each = moved / before.len().max(1) as f64;
@@ -292,7 +292,7 @@ fn new_pages<'a>(case: &Case<'a>) -> Known<NewPages<'a>> {
                     touchable_bytes: touchable(moved_each, case.span_bytes_of(*at)),
                     path: Some(target.path.as_str()),
                 }),
-                (Err(why), _) | (_, Err(why)) => all_known = all_known.and(Err(why.clone())),
+                (Err(why), _) | (_, Err(why)) => completeness = completeness.and(Err(why.clone())),
             }
         }
         let all = NewPages {
@@ -309,7 +309,7 @@ fn new_pages<'a>(case: &Case<'a>) -> Known<NewPages<'a>> {
         }
     }
     if worst.share() <= PAGES_ABOVE {
-        all_known?;
+        completeness?;
     }
     Ok(worst)
 }

@@ -192,26 +192,26 @@ pub(super) const WRONG_PLACE: Check = Check {
 
 fn check_wrong_place(case: &Case) -> Known<Answer> {
     let expected = case.record.header.plan.expect_device.as_deref();
-    let (mut detour, mut all_known) = (None, Ok(()));
+    let (mut detour, mut completeness) = (None, Ok(()));
     for (_, place) in case.own_places() {
         let Some(place) = place else {
-            all_known =
-                all_known.and(not_checked("the record does not contain the device chain of the target"));
+            completeness =
+                completeness.and(not_checked("the record does not contain the device chain of the target"));
             continue;
         };
-        match (expected, &place.blind) {
+        match (expected, &place.unresolved_reason) {
             (Some(name), _) if is_on(place, name) => {}
             // If a chain could not be followed to its end, it may still lead to the device.
             (Some(name), Some(why)) if place.ram.is_none() => {
                 let why = format!("it is unknown whether the target is on {name}: {why}");
-                all_known = all_known.and(Err(why));
+                completeness = completeness.and(Err(why));
             }
             (Some(name), _) => return wrong_place_finding(place, name).found(),
             (None, blind) => match (describe_detour(place), blind) {
                 (Some(found), _) => detour = detour.or(Some(found)),
                 (None, Some(why)) if place.ram.is_none() => {
                     let why = format!("it is unknown where the data of {} are: {why}", place.path);
-                    all_known = all_known.and(Err(why));
+                    completeness = completeness.and(Err(why));
                 }
                 _ => {}
             },
@@ -222,7 +222,7 @@ fn check_wrong_place(case: &Case) -> Known<Answer> {
         let found = Detail::new(Severity::Note, detour, evidence([])).with_fix(fix.to_owned());
         return Ok(Answer::Finding(found));
     }
-    all_known?;
+    completeness?;
     let sentence = match expected {
         Some(_) => "Every target is on the device named with --expect-device.",
         None => "The path leads directly to a mounted file system or a device.",
@@ -259,7 +259,7 @@ fn describe_detour(place: &Place) -> Option<String> {
     let on = if disks.is_empty() { String::new() } else { format!(" on {}", disks.join(", ")) };
     match fs.kind.as_str() {
         "overlay" => {
-            let data = match (&place.ram, &place.blind) {
+            let data = match (&place.ram, &place.unresolved_reason) {
                 (Some(ram), _) => format!("its data are in memory ({ram})"),
                 (None, Some(why)) => format!("the device of its data is unknown: {why}"),
                 (None, None) if disks.is_empty() => "the device of its data is unknown".to_owned(),
@@ -415,7 +415,8 @@ fn a_target_that_is_certainly_elsewhere_is_void_whatever_is_unknown_about_others
 
 #[test]
 fn a_device_whose_path_below_is_unknown_is_not_checked_and_hides_no_detour() {
-    let blind = |place: &mut Place| place.blind = Some("the devices below md0 are unknown".into());
+    let blind =
+        |place: &mut Place| place.unresolved_reason = Some("the devices below md0 are unknown".into());
     let mut device = Fixture { role: model::plan::Role::Device, ..Fixture::honest() }.record();
     device.header.hosts[0].places[0].file_system = None;
     assert!(matches!(WRONG_PLACE.answer(&device), Ok(Answer::Holds(..))));
@@ -447,7 +448,7 @@ fn detours_are_a_note_and_subvolumes_are_silent() {
         finding.sentence
     };
     assert!(sentence(&|_| ()).ends_with("its data are on vda."), "{}", sentence(&|_| ()));
-    let unseen = sentence(&|place| place.blind = Some("overlay: a container".into()));
+    let unseen = sentence(&|place| place.unresolved_reason = Some("overlay: a container".into()));
     assert!(unseen.ends_with("the device of its data is unknown: overlay: a container."), "{unseen}");
     let without_disks = sentence(&|place| (place.tops, place.layers) = (Vec::new(), Vec::new()));
     assert!(without_disks.ends_with("; the device of its data is unknown."), "{without_disks}");

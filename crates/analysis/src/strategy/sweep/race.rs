@@ -501,7 +501,7 @@ const MANY_PAIRS: usize = 30;
 /// Weight of the noise of all cells in the noise of a cell, as a number of runs. The noise of a cell is the
 /// weighted mean of the noise of its own runs and the noise of all cells, but never lower than the noise of
 /// all cells.
-const RUNS_OF_OTHERS: f64 = 2.0;
+const COMMON_NOISE_WEIGHT: f64 = 2.0;
 
 /// Growth of a variance through trimming, for normal noise.
 const TRIMMED_VARIANCE: f64 = 1.1;
@@ -591,7 +591,8 @@ impl Levels {
             let count = runs.len() as f64;
             let common = variance(if runs.len() < MANY_RUNS { overall } else { frequent });
             let common = if runs.len() < TRIM_DIVISOR { common } else { TRIMMED_VARIANCE * common };
-            let mixed = (RUNS_OF_OTHERS * common + (count - 1.0) * own) / (RUNS_OF_OTHERS + count - 1.0);
+            let mixed =
+                (COMMON_NOISE_WEIGHT * common + (count - 1.0) * own) / (COMMON_NOISE_WEIGHT + count - 1.0);
             (count > 0.0).then(|| Level { value: *value, variance: common.max(mixed), runs: count })
         };
         let found: Vec<Option<Level>> = cells.iter().zip(&levels).map(level).collect();

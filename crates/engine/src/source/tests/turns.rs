@@ -18,7 +18,7 @@ fn database() -> Stream {
         Turn { operations: 5, turns: 2, access: access(0, Pattern::Sequential), flush: flush(1, 1) };
     let checkpoint = Turn { operations: 20, turns: 1, access: checkpoint, flush: flush(20, 1) };
     let turns = vec![commits, checkpoint];
-    let (access, flush) = Turn::together(&turns);
+    let (access, flush) = Turn::summarize(&turns);
     Stream { turns, flush, ..Stream::plain(access, 32, 1, "null") }
 }
 

@@ -461,15 +461,15 @@ pub(super) fn steps<'s>(
 ) -> BTreeMap<u64, Step> {
     let step_ns = step_ns.max(1);
     let mut out: BTreeMap<u64, Step> = BTreeMap::new();
-    for stretch in time_series.into_iter().filter(|s| s.ns > 0) {
-        let end = stretch.start_ns.saturating_add(stretch.ns);
-        for at in stretch.start_ns / step_ns..=((end - 1) / step_ns).min(MAX_STEPS) {
+    for interval in time_series.into_iter().filter(|s| s.ns > 0) {
+        let end = interval.start_ns.saturating_add(interval.ns);
+        for at in interval.start_ns / step_ns..=((end - 1) / step_ns).min(MAX_STEPS) {
             let (begin, end_ns) = (at.saturating_mul(step_ns), (at + 1).saturating_mul(step_ns));
-            let (from, to) = (stretch.start_ns.max(begin), end.min(end_ns));
-            let share = to.saturating_sub(from) as f64 / stretch.ns as f64;
+            let (from, to) = (interval.start_ns.max(begin), end.min(end_ns));
+            let share = to.saturating_sub(from) as f64 / interval.ns as f64;
             let step = out.entry(at).or_default();
-            step.ops += share * stretch.ops as f64;
-            step.bytes += share * stretch.bytes as f64;
+            step.ops += share * interval.ops as f64;
+            step.bytes += share * interval.bytes as f64;
         }
     }
     out
@@ -649,15 +649,15 @@ pub(super) fn elapsed_ns(jobs: &[Job]) -> u64 {
 #[cfg(test)]
 fn example_observed(kinds: &[Kind]) -> Observed {
     let latency = Distribution { count: 100, min_ns: 10, max_ns: 10, mean_ns: 10.0, bins: vec![(10, 100)] };
-    let stretch = |start_ns, ops| ObservedInterval { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096 };
-    let time_series = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
+    let interval = |start_ns, ops| ObservedInterval { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096 };
+    let time_series = vec![interval(0, 30), interval(SAMPLE_NS, 50)];
     let one = ObservedKind { bytes: 409_600, short: 0, latency, time_series, ..ObservedKind::default() };
     let kinds: BTreeMap<Kind, ObservedKind> = kinds.iter().map(|k| (*k, one.clone())).collect();
     Observed { kinds, window_ns: 1_000_000_000, ..Observed::default() }
 }
 
 #[cfg(test)]
-fn stretch(start_ns: u64, ns: u64, ops: u64) -> ObservedInterval {
+fn example_interval(start_ns: u64, ns: u64, ops: u64) -> ObservedInterval {
     ObservedInterval { start_ns, ns, ops, bytes: ops * 512 }
 }
 
@@ -685,8 +685,13 @@ fn results_reported_as_one_are_summed_over_time() {
 }
 
 #[test]
-fn a_stretch_across_two_steps_is_divided_without_loss() {
-    let time_series = [stretch(0, 10, 7), stretch(10, 20, 40), stretch(30, 10, 1), stretch(0, 10, 3)];
+fn an_interval_across_two_steps_is_divided_without_loss() {
+    let time_series = [
+        example_interval(0, 10, 7),
+        example_interval(10, 20, 40),
+        example_interval(30, 10, 1),
+        example_interval(0, 10, 3),
+    ];
     let steps = steps(&time_series, 20);
     assert_eq!(steps.values().map(|s| s.ops).collect::<Vec<_>>(), [30.0, 21.0]);
     assert_eq!(steps.values().map(|s| s.bytes).collect::<Vec<_>>(), [30.0 * 512.0, 21.0 * 512.0]);
@@ -696,11 +701,11 @@ fn a_stretch_across_two_steps_is_divided_without_loss() {
 
 #[test]
 fn very_long_times_are_limited() {
-    let time_series = [stretch(u64::MAX - 5, u64::MAX, 7), stretch(0, u64::MAX, 1)];
+    let time_series = [example_interval(u64::MAX - 5, u64::MAX, 7), example_interval(0, u64::MAX, 1)];
     assert!(steps(&time_series, 1).len() <= 2 + MAX_STEPS as usize);
     assert_eq!(step_length(&time_series, 9), u64::MAX);
     let half = (1 << 63) + 1;
-    assert_eq!(steps(&[stretch(half, half, 7)], half).len(), 1);
+    assert_eq!(steps(&[example_interval(half, half, 7)], half).len(), 1);
 }
 
 #[test]

@@ -135,10 +135,10 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     }
     for group in &diagnosis.groups {
         let rows = Columns::new(&group.answers)
-            .text("what", |answer| &answer.about)
-            .label("answer", |answer| machine::describe_answer(answer))
-            .text("seen", |answer| &answer.sentence)
-            .text("what to do", |answer| &answer.fix)
+            .borrowed_text("what", |answer| &answer.about)
+            .text("answer", |answer| machine::describe_answer(answer))
+            .borrowed_text("seen", |answer| &answer.sentence)
+            .borrowed_text("what to do", |answer| &answer.fix)
             .table(&[]);
         sections.push(plain_card(&group.heading, &page::table(&group.heading, &rows)));
     }

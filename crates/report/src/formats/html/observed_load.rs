@@ -15,7 +15,7 @@ use model::watch::{DeviceOverTime, LoadOverTime, LoadPoint};
 use std::io::{self, Write};
 
 /// Link name of all plots of a capture over time. Plots with the same link share a crosshair.
-const CAPTURE_LINK: &str = "course";
+const CAPTURE_LINK: &str = "capture";
 
 pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let word = captured.completeness.word.to_uppercase();

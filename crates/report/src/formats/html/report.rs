@@ -126,12 +126,12 @@ fn gate_card(report: &Report) -> Option<String> {
         if gate.unit == "ns" { time(v) } else { format!("{} {}", show_rate(v), gate.unit) }
     };
     let table = Columns::new(&report.gates)
-        .text("condition", |gate| &gate.condition)
-        .text("answer", |gate| gate.word.word())
-        .text("result", |gate| &gate.result)
+        .borrowed_text("condition", |gate| &gate.condition)
+        .borrowed_text("answer", |gate| gate.word.word())
+        .borrowed_text("result", |gate| &gate.result)
         .value("measured", |gate| or_dash(gate.value, |value| show(gate, value)))
         .value("limit", |gate| show(gate, gate.limit))
-        .text("sentence", |gate| &gate.sentence)
+        .borrowed_text("sentence", |gate| &gate.sentence)
         .table(&[]);
     (!table.is_empty())
         .then(|| plain_card("Conditions", &page::table("Every condition and its answer", &table)))
@@ -207,7 +207,7 @@ pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
     match report.results.as_slice() {
         [only] => Some(only),
         all => match &report.study {
-            Studied::Limit(curve) => all.get(*curve.rests_on.first()?),
+            Studied::Limit(curve) => all.get(*curve.headline_results.first()?),
             Studied::Sweep(sweep) => all.get(sweep.winner.values().next()?.result?),
             _ => all.iter().find(is_headline),
         },
@@ -551,11 +551,11 @@ fn check_table(checks: &[Checked]) -> String {
         }
     };
     let table = Columns::new(first)
-        .label("check", |checked| checked.id.to_string())
-        .text("name", |checked| &checked.name)
-        .text("answer", |checked| answer_word(checked))
-        .label("about", |checked| about(checked))
-        .text("sentence", |checked| &checked.sentence)
+        .text("check", |checked| checked.id.to_string())
+        .borrowed_text("name", |checked| &checked.name)
+        .borrowed_text("answer", |checked| answer_word(checked))
+        .text("about", |checked| about(checked))
+        .borrowed_text("sentence", |checked| &checked.sentence)
         .table(&[]);
     page::table("Every check and its answer", &table)
 }

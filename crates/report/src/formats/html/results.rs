@@ -6,7 +6,7 @@
 
 use super::page::{card, folded, key, time, time_tick, with_caveat, with_micro_sign};
 use super::plot::{Axis, Flow, Label, Level, Plot, SIDE, flow, spread_labels};
-use super::time_series::{Direction, Events, result_directions, time_series};
+use super::time_series::{Direction, Events, draw_time_series, result_directions};
 use super::{page, plot};
 use crate::view::numbers::{accepted_suffix, percentile_ns, with_supported_digits};
 use crate::view::table::{Columns, Table, or_dash};
@@ -43,7 +43,7 @@ fn single_result(report: &Report, result: &Measured) -> String {
         ];
         out += &card("Latency", &lead, &latency);
     }
-    let time_series = time_series(result, &Events::from_result(report, result), "r0");
+    let time_series = draw_time_series(result, &Events::from_result(report, result), "r0");
     let time_series = with_caveat(report, result, time_series);
     if !time_series.is_empty() {
         out += &card("Over time", &time_series_notes(result), &time_series);
@@ -90,7 +90,7 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
         with_micro_sign(&format!("Limited by: {}. {}", result.limiter.shown_name(), result.limiter.sentence)),
     ];
     let latency = with_caveat(report, result, latency_drawings(result, &link));
-    let time_series = time_series(result, &Events::from_result(report, result), &link);
+    let time_series = draw_time_series(result, &Events::from_result(report, result), &link);
     let time_series = with_caveat(report, result, time_series);
     let ledger = ledger_pictures(result);
     // The ledger has a heading for each direction below this heading.
@@ -125,9 +125,9 @@ const NAMED_RANKS_SMALL: [&str; 2] = ["p50 ", "p99 "];
 const MAX_TICKS_SMALL: usize = 3;
 /// Percentiles in the table.
 const TABLE_RANKS: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
-/// Maximum number of runs in the table of percentiles. If a result has more runs, the plot has no
-/// dots for the percentiles of single runs.
-const MAX_RUN_DOTS: usize = 40;
+/// Maximum number of runs whose own percentiles are shown. If a result has more runs, the table omits
+/// the runs after these, and the plot has no dots for the percentiles of single runs.
+const MAX_SHOWN_RUNS: usize = 40;
 
 /// Draws the latencies of a result. Without a histogram, returns only the table of percentiles.
 pub(super) fn latency_drawings(result: &Measured, link: &str) -> String {
@@ -348,7 +348,7 @@ fn draw_percentile_dots(
     axis: &Axis,
     down: &dyn Fn(f64) -> f64,
 ) {
-    if (2..=MAX_RUN_DOTS).contains(&result.runs.len()) {
+    if (2..=MAX_SHOWN_RUNS).contains(&result.runs.len()) {
         let of_runs = result.runs.iter().filter_map(|run| run.percentiles_ns.get(direction.word));
         let small = of_runs
             .flat_map(|run| NAMED_RANKS.iter().filter_map(|rank| Some((percentile_ns(run, rank)?, *rank))));
@@ -407,7 +407,7 @@ fn percentile_table(result: &Measured) -> String {
         };
         let ends = [direction.plural.to_owned(), time(latency.min as f64), time(latency.mean)];
         table.add(ends.into_iter().chain(ranks(&latency.percentiles)).chain([time(latency.max as f64)]));
-        for run in result.runs.iter().take(MAX_RUN_DOTS) {
+        for run in result.runs.iter().take(MAX_SHOWN_RUNS) {
             let Some(own) = run.percentiles_ns.get(direction.word) else { continue };
             let name = format!("  run {}", run.run.saturating_add(1));
             table.add(
@@ -588,12 +588,12 @@ fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String 
     };
     let merges = |stage: &Stage| stage.parts.iter().filter_map(|m| m.merges).reduce(|a, b| a + b);
     let table = Columns::new(stages)
-        .text("counted by", |stage| &stage.name)
+        .borrowed_text("counted by", |stage| &stage.name)
         .value("operations", |stage| known(stage, ios(stage), |n| show_count(n as f64)))
         .value("bytes", |stage| known(stage, bytes(stage), show_bytes))
         .value("merged", |stage| merges(stage).map(|n| show_count(n as f64)))
         .value("mean size", |stage| or_dash(bytes(stage).checked_div(ios(stage)), show_bytes))
-        .text("against issued", |stage| &stage.note)
+        .borrowed_text("against issued", |stage| &stage.note)
         .table(&[]);
     let has_sync = account.layers.iter().any(|e| e.with_sync.is_some());
     let with = if has_sync { ", including the final sync" } else { "" };

@@ -415,10 +415,10 @@ fn sides_card(sides: &[(&str, &Side)], differences: &[(String, String)], left_ou
 
 fn answer_list(checks: &[Checked]) -> String {
     let table = Columns::new(checks)
-        .label("check", |checked| checked.id.to_string())
-        .text("name", |checked| &checked.name)
-        .text("answer", |checked| findings::answer_word(checked))
-        .text("sentence", |checked| &checked.sentence)
+        .text("check", |checked| checked.id.to_string())
+        .borrowed_text("name", |checked| &checked.name)
+        .borrowed_text("answer", |checked| findings::answer_word(checked))
+        .borrowed_text("sentence", |checked| &checked.sentence)
         .table(&[]);
     let body = folded("Every check of the comparison", &page::table("Every check of the comparison", &table));
     if body.is_empty() { body } else { plain_card("What was checked", &body) }

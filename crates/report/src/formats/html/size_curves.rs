@@ -36,10 +36,10 @@ pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -
     }
     let mut all = group_into_series(cells);
     if all.len() > LINES.len() {
-        let way_without_threads = |s: &Setting| Setting { workers: 1, ..s.clone() }.access_path();
-        let way = best.or(cells.first().map(|c| &c.setting)).map(way_without_threads);
+        let path_without_threads = |s: &Setting| Setting { workers: 1, ..s.clone() }.access_path();
+        let shown_path = best.or(cells.first().map(|c| &c.setting)).map(path_without_threads);
         let kept: Vec<&CellFigures> =
-            cells.iter().copied().filter(|c| Some(way_without_threads(&c.setting)) == way).collect();
+            cells.iter().copied().filter(|c| Some(path_without_threads(&c.setting)) == shown_path).collect();
         all = group_into_series(&kept);
     }
     let step = all.len().saturating_sub(1).div_ceil(LINES.len() - 1).max(1);
@@ -103,10 +103,10 @@ fn describe(title: &str, all: &[Series], value: &impl Fn(&CellFigures) -> f64) -
 fn group_into_series<'c>(cells: &[&'c CellFigures]) -> Vec<Series<'c>> {
     let parts = |s: &Setting| -> Vec<String> {
         let threads = format!("{} {}", s.workers, plural(s.workers as usize, "thread"));
-        let way = Setting { workers: 1, ..s.clone() }.access_path();
+        let access_path = Setting { workers: 1, ..s.clone() }.access_path();
         [threads, format!("depth {}", s.depth)]
             .into_iter()
-            .chain(way.split(", ").map(str::to_owned))
+            .chain(access_path.split(", ").map(str::to_owned))
             .collect()
     };
     let common = |part: &String| cells.iter().all(|c| parts(&c.setting).contains(part));

@@ -729,7 +729,13 @@ fn draw_work_maps(
         };
         let drawn = SweepMap {
             corner: format!("{} \\ {}", down.name, across.name),
-            title: format!("{}: {} by {} and {}", map.way, measure.heading(), down.name, across.name),
+            title: format!(
+                "{}: {} by {} and {}",
+                map.shared_settings,
+                measure.heading(),
+                down.name,
+                across.name
+            ),
             rows: map.rows.iter().map(row).collect(),
             columns: map.columns.clone(),
             legend: format!(

@@ -26,11 +26,11 @@ const MAX_NAMED_RUNS: usize = 5;
 const LABEL_DISTANCE: f64 = 76.0;
 
 /// Draws the time series of a result; empty if the report kept none.
-pub(super) fn time_series(result: &Measured, events: &Events, link: &str) -> String {
+pub(super) fn draw_time_series(result: &Measured, events: &Events, link: &str) -> String {
     if result.series.is_empty() {
         return String::new();
     }
-    let timeline = Timeline::with_room_for(0.0, extents(result));
+    let timeline = Timeline::with_room_for(0.0, run_intervals(result));
     let drawing = TimeDrawing { result, events, timeline, link: format!("{link}-time"), scale: None };
     let mut out = drawing.key();
     out += &drawing.draw_rates().html();
@@ -60,7 +60,7 @@ impl CommonScale {
             let devices = device_seconds(result).map(|(_, d)| quoted_rate(result, d.iops, d.mb_per_s));
             ours.chain(devices).fold(0.0, f64::max)
         };
-        let seconds = |result: &&Measured| Timeline::with_room_for(0.0, extents(result)).seconds();
+        let seconds = |result: &&Measured| Timeline::with_room_for(0.0, run_intervals(result)).seconds();
         Self {
             highest_rate: results.iter().map(highest_rate).fold(0.0, f64::max),
             longest_s: results.iter().map(seconds).fold(0.0, f64::max),
@@ -87,21 +87,21 @@ pub(super) fn draw_rates_on(
     link: &str,
     scale: &CommonScale,
 ) -> Option<Plot> {
-    let timeline = Timeline::with_room_for(scale.longest_s, extents(result));
+    let timeline = Timeline::with_room_for(scale.longest_s, run_intervals(result));
     let drawing = TimeDrawing { result, events, timeline, link: link.to_owned(), scale: Some(scale) };
     (!result.series.is_empty()).then(|| drawing.draw_rates())
 }
 
-/// An interval of a run.
+/// The time that a column of a plot covers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Extent {
+pub(super) struct RunInterval {
     run: u32,
     /// Start, in seconds since the start of the run.
     start_s: f64,
     seconds: f64,
 }
 
-impl Extent {
+impl RunInterval {
     fn from_second(second: &Second) -> Self {
         Self { run: second.run, start_s: second.start_s, seconds: second.seconds }
     }
@@ -112,19 +112,23 @@ impl Extent {
 }
 
 /// Returns all intervals of a result.
-fn extents(result: &Measured) -> impl Iterator<Item = Extent> {
-    result.series.iter().map(Extent::from_second).chain(result.time_series.iter().flat_map(series_extents))
+fn run_intervals(result: &Measured) -> impl Iterator<Item = RunInterval> {
+    result
+        .series
+        .iter()
+        .map(RunInterval::from_second)
+        .chain(result.time_series.iter().flat_map(series_intervals))
 }
 
 /// Returns every interval of a time series at the recorded resolution.
-fn series_extents(time_series: &TimeSeries) -> impl Iterator<Item = Extent> {
+fn series_intervals(time_series: &TimeSeries) -> impl Iterator<Item = RunInterval> {
     let times = time_series.start_s.iter().zip(&time_series.seconds);
-    let extent = |(run, (start_s, seconds)): (&u32, (&f64, &f64))| Extent {
+    let interval = |(run, (start_s, seconds)): (&u32, (&f64, &f64))| RunInterval {
         run: *run,
         start_s: *start_s,
         seconds: *seconds,
     };
-    time_series.run.iter().zip(times).map(extent)
+    time_series.run.iter().zip(times).map(interval)
 }
 
 struct TimeDrawing<'r> {
@@ -188,7 +192,8 @@ impl TimeDrawing<'_> {
         let (series, unit) = (&self.result.series, self.result.quoted_rate().unit);
         let fine = self.fine_rates();
         let devices = || {
-            device_seconds(self.result).map(|(s, d)| (Extent::from_second(s), self.rate(d.iops, d.mb_per_s)))
+            device_seconds(self.result)
+                .map(|(s, d)| (RunInterval::from_second(s), self.rate(d.iops, d.mb_per_s)))
         };
         let ours = series.iter().map(|s| self.rate(s.iops, s.mb_per_s));
         let values = ours.chain(devices().chain(fine.iter().copied()).map(|(_, rate)| rate));
@@ -207,9 +212,9 @@ impl TimeDrawing<'_> {
         if let Some([low, high]) = self.confidence_interval() {
             plot.draw("band", &plot::full_width(y.down(high).max(0.0), y.down(low).max(0.0)));
         }
-        let down = |(extent, rate)| (extent, y.down(rate));
+        let down = |(interval, rate)| (interval, y.down(rate));
         plot.draw("ours thin", &self.steps_by_run(fine.into_iter().map(down)));
-        let seconds = series.iter().map(|s| (Extent::from_second(s), self.rate(s.iops, s.mb_per_s)));
+        let seconds = series.iter().map(|s| (RunInterval::from_second(s), self.rate(s.iops, s.mb_per_s)));
         plot.draw("ours", &self.steps_by_run(seconds.map(down)));
         plot.draw("device", &self.steps_by_run(devices().map(down)));
         self.draw_marks(&mut plot);
@@ -222,11 +227,11 @@ impl TimeDrawing<'_> {
     }
 
     /// Draws the steps of each run separately. `levels` pairs each interval with its y coordinate.
-    fn steps_by_run(&self, levels: impl Iterator<Item = (Extent, f64)>) -> String {
-        let all: Vec<(Extent, f64)> = levels.collect();
-        let step = |(extent, y): &(Extent, f64)| {
-            let ends = [extent.start_s, extent.start_s + extent.seconds];
-            let [from, to] = ends.map(|second| self.timeline.at(extent.run, second));
+    fn steps_by_run(&self, levels: impl Iterator<Item = (RunInterval, f64)>) -> String {
+        let all: Vec<(RunInterval, f64)> = levels.collect();
+        let step = |(interval, y): &(RunInterval, f64)| {
+            let ends = [interval.start_s, interval.start_s + interval.seconds];
+            let [from, to] = ends.map(|second| self.timeline.at(interval.run, second));
             Level { from, to, y: *y }
         };
         let runs = all.chunk_by(|(one, _), (next, _)| one.run == next.run);
@@ -235,7 +240,7 @@ impl TimeDrawing<'_> {
 
     /// Returns the total rate of reads, writes and trims for each interval of the recorded resolution; empty on a
     /// common scale.
-    fn fine_rates(&self) -> Vec<(Extent, f64)> {
+    fn fine_rates(&self) -> Vec<(RunInterval, f64)> {
         let Some(time_series) = self.result.time_series.as_ref().filter(|_| self.scale.is_none()) else {
             return Vec::new();
         };
@@ -246,19 +251,21 @@ impl TimeDrawing<'_> {
                 .filter_map(|figures| Some(self.rate(*figures.iops.get(at)?, *figures.mb_per_s.get(at)?)))
                 .sum()
         };
-        series_extents(time_series).enumerate().map(|(at, extent)| (extent, rate(at))).collect()
+        series_intervals(time_series).enumerate().map(|(at, interval)| (interval, rate(at))).collect()
     }
 
     /// Returns the place of the middle of an interval.
-    fn middle(&self, extent: Extent) -> f64 {
-        self.timeline.at(extent.run, extent.start_s + extent.seconds / 2.0)
+    fn middle(&self, interval: RunInterval) -> f64 {
+        self.timeline.at(interval.run, interval.start_s + interval.seconds / 2.0)
     }
 
     fn draw_latencies(&self, time_series: &TimeSeries) -> Plot {
         let directions: Vec<Direction> =
             result_directions(self.result).filter(|d| d.word != "sync").collect();
-        let devices =
-            || device_seconds(self.result).filter_map(|(s, d)| Some((Extent::from_second(s), d.latency_ns?)));
+        let devices = || {
+            device_seconds(self.result)
+                .filter_map(|(s, d)| Some((RunInterval::from_second(s), d.latency_ns?)))
+        };
         let direction_data = |d: &Direction| time_series.directions.get(d.word);
         let all = directions
             .iter()
@@ -273,7 +280,7 @@ impl TimeDrawing<'_> {
         for direction in &directions {
             self.draw_latency_of(&mut plot, time_series, *direction, &y);
         }
-        plot.draw("device", &self.steps_by_run(devices().map(|(extent, ns)| (extent, y.down(ns)))));
+        plot.draw("device", &self.steps_by_run(devices().map(|(interval, ns)| (interval, y.down(ns)))));
         if let Some((_, ns)) = devices().last() {
             plot.right.push(Label { at: y.down(ns), text: "device mean".into(), class: "of-device" });
         }
@@ -288,14 +295,14 @@ impl TimeDrawing<'_> {
         let height = |list: &[Option<u64>], at: usize| {
             list.get(at).copied().flatten().map_or(f64::NAN, |ns| y.down(ns as f64))
         };
-        let places = |(at, extent): (usize, Extent)| LatencyPlaces {
-            run: extent.run,
-            x: self.middle(extent),
+        let places = |(at, interval): (usize, RunInterval)| LatencyPlaces {
+            run: interval.run,
+            x: self.middle(interval),
             p50: height(&figures.p50_ns, at),
             p99: height(&figures.p99_ns, at),
             slowest: height(&figures.max_ns, at),
         };
-        let all: Vec<LatencyPlaces> = series_extents(time_series).enumerate().map(places).collect();
+        let all: Vec<LatencyPlaces> = series_intervals(time_series).enumerate().map(places).collect();
         for run in all.chunk_by(|one, next| one.run == next.run) {
             let between: Vec<_> = run.iter().map(|one| (one.x, one.p99, one.p50)).collect();
             plot.draw(direction.classes.band, &plot::area_between(&between));
@@ -320,7 +327,7 @@ impl TimeDrawing<'_> {
     }
 
     fn draw_depths(&self, time_series: &TimeSeries) -> Plot {
-        let below = || device_seconds(self.result).map(|(s, d)| (Extent::from_second(s), d.in_flight));
+        let below = || device_seconds(self.result).map(|(s, d)| (RunInterval::from_second(s), d.in_flight));
         let y =
             Axis::from_zero(time_series.depth_mean.iter().copied().chain(below().map(|(_, depth)| depth)));
         let mut plot = self.frame("Operations in flight; dashed: requests in the device's queue".into(), 60);
@@ -329,12 +336,12 @@ impl TimeDrawing<'_> {
         plot.y = y.ticks_down(rate_tick).into_iter().step_by(2).collect();
         plot.x_title = "Seconds into each run".into();
         self.draw_ground(&mut plot);
-        let ours = || series_extents(time_series).zip(time_series.depth_mean.iter().copied());
-        let down = |(extent, depth)| (extent, y.down(depth));
+        let ours = || series_intervals(time_series).zip(time_series.depth_mean.iter().copied());
+        let down = |(interval, depth)| (interval, y.down(depth));
         plot.draw("ours", &self.steps_by_run(ours().map(down)));
         plot.draw("device", &self.steps_by_run(below().map(down)));
-        let stops = ours().map(|(extent, depth)| {
-            (self.middle(extent), format!("{}\n{} in flight", extent.describe(), show_rate(depth)))
+        let stops = ours().map(|(interval, depth)| {
+            (self.middle(interval), format!("{}\n{} in flight", interval.describe(), show_rate(depth)))
         });
         plot.set_crosshair_points(&stops.collect::<Vec<_>>());
         plot
@@ -396,13 +403,13 @@ impl TimeDrawing<'_> {
             let others = self.events.disturbed.iter().filter(|(run, _)| *run == s.run);
             let others = others.fold(String::new(), |all, (_, reason)| all + "\n" + reason);
             let rate = show_rate(self.rate(s.iops, s.mb_per_s));
-            format!("{}\n{rate} {unit}{device}{others}", Extent::from_second(s).describe())
+            format!("{}\n{rate} {unit}{device}{others}", RunInterval::from_second(s).describe())
         };
-        self.result.series.iter().map(|s| (self.middle(Extent::from_second(s)), describe(s))).collect()
+        self.result.series.iter().map(|s| (self.middle(RunInterval::from_second(s)), describe(s))).collect()
     }
 
     fn describe_latencies(&self, time_series: &TimeSeries, directions: &[Direction]) -> Vec<(f64, String)> {
-        let stop = |(at, extent): (usize, Extent)| {
+        let stop = |(at, interval): (usize, RunInterval)| {
             let latencies = directions.iter().filter_map(|d| {
                 let data = time_series.directions.get(d.word)?;
                 let ns = |list: &[Option<u64>]| list.get(at).copied().flatten().map(|ns| time(ns as f64));
@@ -414,9 +421,9 @@ impl TimeDrawing<'_> {
                     ns(&data.max_ns)?
                 ))
             });
-            (self.middle(extent), format!("{}{}", extent.describe(), latencies.collect::<String>()))
+            (self.middle(interval), format!("{}{}", interval.describe(), latencies.collect::<String>()))
         };
-        series_extents(time_series).enumerate().map(stop).collect()
+        series_intervals(time_series).enumerate().map(stop).collect()
     }
 }
 
@@ -425,7 +432,7 @@ fn second_table(result: &Measured) -> String {
     let device =
         |second: &Second, value: fn(DeviceSecond) -> f64| or_dash(second.device.map(value), show_rate);
     let table = Columns::new(result.series.iter().take(MAX_TABLE_ROWS))
-        .label("run, second", |s| format!("{}, {}", s.run.saturating_add(1), short_number(s.start_s)))
+        .text("run, second", |s| format!("{}, {}", s.run.saturating_add(1), short_number(s.start_s)))
         .value("IOPS", |second| show_rate(second.iops))
         .value("MB/s", |second| show_rate(second.mb_per_s))
         .value("p99 at most", |second| page::time_or_dash(second.p99_at_most_ns.map(|ns| ns as f64)))
@@ -576,10 +583,10 @@ struct PlacedRun {
 impl Timeline {
     /// Lays out intervals on a scale with room for at least `room_s` seconds, so that plots of shorter results have the
     /// same scale.
-    pub(super) fn with_room_for(room_s: f64, extents: impl Iterator<Item = Extent>) -> Self {
+    pub(super) fn with_room_for(room_s: f64, intervals: impl Iterator<Item = RunInterval>) -> Self {
         let mut lengths: BTreeMap<u32, f64> = BTreeMap::new();
-        for Extent { run, start_s, seconds } in
-            extents.filter(|e| e.start_s.is_finite() && e.seconds.is_finite())
+        for RunInterval { run, start_s, seconds } in
+            intervals.filter(|i| i.start_s.is_finite() && i.seconds.is_finite())
         {
             let length = lengths.entry(run).or_default();
             *length = length.max(start_s + seconds);
@@ -800,9 +807,9 @@ fn only_findings_with_a_second_are_marked() -> Result<(), Box<dyn std::error::Er
 }
 
 #[cfg(test)]
-fn example_timeline(extents: impl IntoIterator<Item = (u32, f64, f64)>) -> Timeline {
-    let extent = |(run, start_s, seconds)| Extent { run, start_s, seconds };
-    Timeline::with_room_for(0.0, extents.into_iter().map(extent))
+fn example_timeline(intervals: impl IntoIterator<Item = (u32, f64, f64)>) -> Timeline {
+    let interval = |(run, start_s, seconds)| RunInterval { run, start_s, seconds };
+    Timeline::with_room_for(0.0, intervals.into_iter().map(interval))
 }
 
 #[test]
@@ -822,8 +829,9 @@ fn runs_are_side_by_side_on_one_scale() {
 
 #[test]
 fn a_shorter_result_uses_the_scale_of_the_longest() {
-    let [long, short] = [10.0, 5.0]
-        .map(|seconds| Timeline::with_room_for(10.0, [Extent { run: 0, start_s: 0.0, seconds }].into_iter()));
+    let [long, short] = [10.0, 5.0].map(|seconds| {
+        Timeline::with_room_for(10.0, [RunInterval { run: 0, start_s: 0.0, seconds }].into_iter())
+    });
     assert!((long.at(0, 4.0) - short.at(0, 4.0)).abs() < 1e-9);
     let many = example_timeline((0..12).map(|run| (run, 0.0, 1.0)));
     let marks: Vec<String> = many.few_ticks().into_iter().map(|tick| tick.text).collect();

@@ -445,9 +445,9 @@ fn show_fix(out: &mut Page, f: &Checked) {
     }
 }
 
-/// The printed part of a finding.
+/// How much of a finding is printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Extent {
+enum FindingDetail {
     /// The sentence and the advice.
     Whole,
     /// Only the sentence.
@@ -505,17 +505,19 @@ fn draw_worst_findings(
 ) -> (Page, bool) {
     let is_in_head = |f: &Checked| head_findings.iter().any(|r| (r.id, r.severity) == (f.id, f.severity));
     let all: Vec<Checked> = worst_findings(report).into_iter().filter(|f| !is_in_head(f)).collect();
-    let draw = |count: usize, extent: Extent, is_apart: bool| {
+    let draw = |count: usize, detail: FindingDetail, is_apart: bool| {
         let mut part = out.empty();
         if is_apart && !out.ends_with_gap() {
             part.line("");
         }
         for f in all.iter().take(count) {
-            match extent {
-                Extent::TwoLines => show_two_lines(&mut part, f, report.results.len()),
-                Extent::Whole | Extent::Sentence => show_finding(&mut part, f, report.results.len()),
+            match detail {
+                FindingDetail::TwoLines => show_two_lines(&mut part, f, report.results.len()),
+                FindingDetail::Whole | FindingDetail::Sentence => {
+                    show_finding(&mut part, f, report.results.len());
+                }
             }
-            if extent == Extent::Whole {
+            if detail == FindingDetail::Whole {
                 show_fix(&mut part, f);
             }
         }
@@ -532,12 +534,14 @@ fn draw_worst_findings(
         part
     };
     let most = all.len();
-    let extents = [Extent::Whole, Extent::Sentence, Extent::TwoLines].map(|extent| (most, extent, true));
+    let with_all = [FindingDetail::Whole, FindingDetail::Sentence, FindingDetail::TwoLines]
+        .map(|detail| (most, detail, true));
     let least = most.min(usize::from(keeps_one));
-    let fewer = (least..=most).rev().flat_map(|n| [true, false].map(|apart| (n, Extent::TwoLines, apart)));
+    let with_fewer =
+        (least..=most).rev().flat_map(|n| [true, false].map(|apart| (n, FindingDetail::TwoLines, apart)));
     let mut part = out.empty();
-    for (count, extent, is_apart) in extents.into_iter().chain(fewer) {
-        part = draw(count, extent, is_apart);
+    for (count, detail, is_apart) in with_all.into_iter().chain(with_fewer) {
+        part = draw(count, detail, is_apart);
         if part.lines() <= lines {
             return (part, true);
         }

@@ -168,8 +168,8 @@ fn show_steadiness_legend(out: &mut Page, shown: &[&Measured]) {
 /// Returns a row for each result. `draw` draws the time series of a result.
 fn run_table(results: &[&Measured], draw: impl Fn(&Measured) -> String) -> Table {
     Columns::new(results)
-        .text("runs", |result| &result.name)
-        .label("over time", |result| draw(result))
+        .borrowed_text("runs", |result| &result.name)
+        .text("over time", |result| draw(result))
         .value("IOPS", |result| match result.runs.as_slice() {
             [only] => show_rate(only.iops),
             runs => {
@@ -185,7 +185,7 @@ fn run_table(results: &[&Measured], draw: impl Fn(&Measured) -> String) -> Table
             }
             _ => interval_ends(result.total.as_ref().and_then(|total| total.iops_interval)),
         })
-        .label("steadiness, drift", |result| or_dash(result.steadiness.as_ref(), describe_steadiness))
+        .text("steadiness, drift", |result| or_dash(result.steadiness.as_ref(), describe_steadiness))
         .table(&["over time", "IOPS"])
 }
 
@@ -315,13 +315,13 @@ pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
         }
     }
     let table = Columns::new(rows)
-        .text("ledger", |row| &row.name)
+        .borrowed_text("ledger", |row| &row.name)
         .value("requests", |row| row.moved.map(|m| show_count(m.ios as f64)))
         .value("bytes", |row| row.moved.map(|m| show_bytes(m.bytes)))
         .value("merged", |row| Some(show_count(row.moved?.merges? as f64)))
         .value("size", |row| row.moved.map(|m| or_dash(m.bytes.checked_div(m.ios), short_bytes)))
         .value("total time", |row| Some(show_ns(row.moved.filter(|m| m.ios > 0)?.ms? as f64 * 1e6)))
-        .label("against issued", |row| row.word)
+        .text("against issued", |row| row.word)
         .table(&["merged", "total time", "size", "requests"]);
     out.table(&table);
     out.line("Totals of all runs, from the snapshot before the first operation to the one after the last.");
@@ -416,9 +416,9 @@ fn show_bars(out: &mut Page, rows: &[ToolRow]) {
     };
     let table = Columns::new(rows)
         .value("", |row| row.name.clone())
-        .label("write", |row| bar(&row.write))
+        .text("write", |row| bar(&row.write))
         .value("MB/s", |row| tool_number(row, row.write.as_ref()))
-        .label("read", |row| bar(&row.read))
+        .text("read", |row| bar(&row.read))
         .value("MB/s", |row| tool_number(row, row.read.as_ref()))
         .table(&["write", "read"]);
     out.table(&table);

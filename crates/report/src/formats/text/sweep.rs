@@ -309,14 +309,14 @@ pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], measure: Measure
     let results = |map: &Map| map.cells.iter().map(|cell| cell.result).collect::<Vec<_>>();
     for map in maps(cells, marks.best) {
         match all.iter_mut().find(|(_, known)| results(known) == results(&map)) {
-            Some((ways, _)) => ways.push(map.way),
-            None => all.push((vec![map.way.clone()], map)),
+            Some((settings, _)) => settings.push(map.shared_settings),
+            None => all.push((vec![map.shared_settings.clone()], map)),
         }
     }
-    for (ways, map) in &all {
+    for (settings, map) in &all {
         // Shades and bars are relative to the best valid value.
         let valid = map.cells.iter().copied().filter(|cell| !marks.is_void(cell));
-        MapDrawing { map, measure, best: best_value(valid, measure), marks }.show(out, &ways.join("; "));
+        MapDrawing { map, measure, best: best_value(valid, measure), marks }.show(out, &settings.join("; "));
     }
 }
 
@@ -329,9 +329,9 @@ struct MapDrawing<'m> {
 }
 
 impl MapDrawing<'_> {
-    fn show(&self, out: &mut Page, way: &str) {
+    fn show(&self, out: &mut Page, shared_settings: &str) {
         let Map { columns, sides, .. } = self.map;
-        let title = format!("  {way}: {} by {}", self.measure.heading(), sides.rows.name);
+        let title = format!("  {shared_settings}: {} by {}", self.measure.heading(), sides.rows.name);
         let drawn = if let [only] = columns.as_slice() {
             out.line(&title);
             self.draw_bars(out, only);

@@ -9,7 +9,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// All targets. Each is made when it is first needed.
-pub(crate) struct Place {
+pub(crate) struct Targets {
     disk: TempDir,
     memory: Option<TempDir>,
     device: Option<(PathBuf, File)>,
@@ -31,7 +31,7 @@ pub(crate) enum Target {
     Disk,
 }
 
-impl Place {
+impl Targets {
     /// Prepares to make targets in a directory on the disk to compare on.
     pub(crate) fn new(dir: &Path, file_mib: u64) -> Result<Self, String> {
         let disk = tempfile::Builder::new().prefix("fathom-peers-").tempdir_in(dir);
@@ -62,7 +62,7 @@ impl Place {
                 };
                 let path = dir.path().join("data");
                 self.memory = Some(dir);
-                filled(&path, self.file_mib.div_ceil(4)).map(|()| Some(path))
+                make_file(&path, self.file_mib.div_ceil(4)).map(|()| Some(path))
             }
             Target::Loop => self.device().map(Some),
         }
@@ -70,7 +70,7 @@ impl Place {
 
     fn file(&self) -> Result<PathBuf, String> {
         let path = self.disk.path().join("data");
-        filled(&path, self.file_mib).map(|()| path)
+        make_file(&path, self.file_mib).map(|()| path)
     }
 
     fn device(&mut self) -> Result<PathBuf, String> {
@@ -78,7 +78,7 @@ impl Place {
             return Ok(device.clone());
         }
         let image = self.disk.path().join("image");
-        filled(&image, self.file_mib.div_ceil(4))?;
+        make_file(&image, self.file_mib.div_ceil(4))?;
         let mut command = Command::new("losetup");
         let out = command.args(["--direct-io=on", "--find", "--show"]).arg(&image).output();
         let out = out.map_err(|e| format!("losetup: {e}"))?;
@@ -95,7 +95,7 @@ impl Place {
 }
 
 /// Makes a file of incompressible bytes, unless it exists.
-fn filled(path: &Path, mib: u64) -> Result<(), String> {
+fn make_file(path: &Path, mib: u64) -> Result<(), String> {
     if path.exists() {
         return Ok(());
     }
