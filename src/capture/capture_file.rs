@@ -252,10 +252,7 @@ fn write(capture: &Path, to: Box<dyn Write>, place: &Path) -> Result<ExitCode, F
         }
     }
     if log.left_out > 0 {
-        stderr::print(&format!(
-            "{} requests were left out, because fio's iolog cannot express them",
-            log.left_out
-        ));
+        stderr::print(&format!("requests that fio's iolog cannot express were left out: {}", log.left_out));
     }
     let finished = log.finish().map(|_| ());
     finished.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(refuse(e)) })?;

@@ -13,9 +13,9 @@ use std::path::PathBuf;
 
 /// List earlier sessions, newest first.
 ///
-/// The list comes from an index next to the session files (history.db, SQLite), which fathom can make again from these files. It notices
-/// session files that were copied there or removed by hand. A verdict is from the version that indexed the session; --rebuild judges
-/// every session again.
+/// The list comes from an index next to the session files (history.db, SQLite), which fathom can make again from these files. fathom
+/// notices session files that were copied there or removed by hand. A verdict is from the version that indexed the session; --rebuild
+/// judges every session again.
 ///
 /// Sessions remain until `fathom delete` removes them.
 #[derive(clap::Args, Debug)]

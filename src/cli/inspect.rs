@@ -84,7 +84,7 @@ fn not_a_device(path: &Path) -> Failure {
     let shown = name::shown(path);
     Failure::Usage(if path.exists() {
         format!(
-            "{shown} is not a block device; `fathom watch {shown}` and `fathom layers {shown}` show the devices below a file"
+            "{shown} is not a block device; `fathom watch {shown}` and `fathom doctor {shown}` show the devices below a file"
         )
     } else {
         format!(

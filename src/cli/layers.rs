@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// has the device's own counts next to fathom's. A device below is read at the blocks in which the file is stored. If these blocks are
 /// unknown (btrfs, volumes, RAID), its row is omitted with the reason.
 ///
-/// The kernel writes dirty pages to the device after half a minute. With --time 36s, buffered
+/// By default the kernel writes dirty pages to the device after half a minute. With --time 36s, buffered
 /// writes include this.
 ///
 /// An existing file or device is only read, unless --destroy names it.

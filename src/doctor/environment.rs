@@ -85,7 +85,7 @@ fn check_sleep_states(observation: &Observation) -> Known<DoctorAnswer> {
         Some(us) if us > WAKE_US => problem(
             Severity::Note,
             format!(
-                "Waking an idle CPU from its deepest sleep state takes {us} us, which delays each operation at \
+                "Waking an idle CPU from its deepest sleep state takes {us} us, which can delay each operation at \
                  depth 1."
             ),
             format!("as root: cpupower idle-set -D {WAKE_US}"),
@@ -107,18 +107,18 @@ fn check_cgroup_limits(observation: &Observation) -> DoctorAnswer {
         (!lines.is_empty()).then(|| lines.join("; "))
     };
     let unreadable = unreadable_limits(text, &["cpu", "memory"]);
-    let cpu = limits_in("/cpu.").map(|limits| format!("A parent cgroup limits fathom's CPU time: {limits}."));
+    let cpu = limits_in("/cpu.").map(|limits| format!("A cgroup limits fathom's CPU time: {limits}."));
     let memory = limits_in("/memory.")
-        .map(|limits| format!("A parent cgroup limits memory, including the page cache: {limits}."));
+        .map(|limits| format!("A cgroup limits memory, including the page cache: {limits}."));
     let (severity, check, sentence, with) = match (cpu, memory) {
         (None, None) if unreadable.is_some() => {
             return DoctorAnswer::unknown(ABOUT, unreadable.unwrap_or_default()).check(CheckId::D11);
         }
         (None, None) if hides_outer_cgroups(text) => {
-            let why = "no visible cgroup sets one, but those above them are hidden, as in a container";
+            let why = "no visible cgroup sets a limit, but the cgroups above are hidden, as in a container";
             return DoctorAnswer::unknown(ABOUT, why).check(CheckId::D11);
         }
-        (None, None) => return DoctorAnswer::ok(ABOUT, "No parent cgroup sets one."),
+        (None, None) => return DoctorAnswer::ok(ABOUT, "No cgroup sets such a limit."),
         (None, Some(memory)) => (Severity::Note, CheckId::D14, memory, "--cache direct"),
         (Some(cpu), None) => (Severity::Biases, CheckId::D11, cpu, "fewer --workers"),
         (Some(cpu), Some(memory)) => {

@@ -310,7 +310,7 @@ fn describe_interrupts(layer: &Layer) -> Known<DoctorAnswer> {
     let cpus = layer.device.get("irq_cpus").map(|cpus| cpus.trim()).filter(|cpus| !cpus.is_empty());
     let cpus = cpus.ok_or("the CPUs that serve the interrupts are unknown; see /proc/interrupts")?;
     fine(format!(
-        "CPU {cpus} serves the interrupts. --cpus {cpus} runs the workers on the same CPUs; name other CPUs to keep them apart."
+        "CPUs that serve the interrupts: {cpus}. --cpus {cpus} runs the workers on the same CPUs; name other CPUs to keep them apart."
     ))
 }
 

@@ -171,7 +171,7 @@ impl StudyPlan for InterfaceComparison {
 /// Returns the named interfaces that support none of the works.
 fn unsupported_interfaces(named: &[&'static Interface], works: &[Work]) -> Vec<NotMeasured> {
     let others = named.iter().filter(|i| !works.iter().any(|work| i.is_for(work.rw)));
-    let why = "it does not support the typed --rw; type another one, or leave --rw out";
+    let why = "not possible with the typed --rw; type another one, or leave --rw out";
     others.map(|i| NotMeasured { name: i.name.into(), why: why.into() }).collect()
 }
 
@@ -382,7 +382,7 @@ impl Setup<'_> {
         }
         if interface.renews_file() && self.found.role != Role::Made {
             return Err(
-                "it requires a file that may be truncated; name a directory, in which fathom makes one"
+                "possible only with a file that may be truncated; name a directory, in which fathom makes one"
                     .into(),
             );
         }

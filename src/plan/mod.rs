@@ -459,7 +459,7 @@ fn append_baseline_jobs(
     if matching_jobs.is_empty() {
         let names = |jobs: &[Job]| jobs.iter().map(|j| j.name.clone()).collect::<Vec<_>>().join(", ");
         return Err(fail(&format!(
-            "none of its workloads ({}) is one of these ({}); name a session with the same workloads",
+            "none of its workloads ({}) is a workload of this command ({}); name a session with the same workloads",
             names(&old.jobs),
             names(jobs)
         )));
@@ -475,7 +475,8 @@ fn append_baseline_jobs(
     }
     let headline = matching_jobs.iter().position(|index| *index == old.headline).unwrap_or(0);
     let session = history::session_id(&file);
-    let words = format!("{} workloads of {session} again, alternating", matching_jobs.len());
+    let plural = if matching_jobs.len() == 1 { "" } else { "s" };
+    let words = format!("{} workload{plural} of {session} again, alternating", matching_jobs.len());
     origins.note("--against", Some(words), Clone::clone);
     let mut baseline_report = judge_baseline(&record, &file);
     baseline_report.results.retain(|r| jobs[first_job..].iter().any(|j| j.name == r.job.name));

@@ -531,7 +531,7 @@ fn check_weights(stream: &Stream, typed_targets: usize) -> Result<(), Failure> {
                 ""
             };
             Err(Failure::Usage(format!(
-                "--sharing has {} weights for {} targets{once}; type one for each",
+                "--sharing needs one weight for each target; weights: {}, targets: {}{once}",
                 weights.len(),
                 stream.targets.len()
             )))

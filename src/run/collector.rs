@@ -388,7 +388,7 @@ pub(crate) fn log_waits(outcomes: &[(WorkerId, WorkerOutcome)]) -> Option<String
     let waits: u64 = outcomes.iter().map(|(_, outcome)| outcome.log_waits).sum();
     (waits > 0).then(|| {
         format!(
-            "workers waited {waits} times until the log had stored their operations, which slowed them down"
+            "workers had to wait until the log had stored their operations, which slowed them down (waits: {waits})"
         )
     })
 }

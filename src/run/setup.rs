@@ -197,7 +197,7 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     for left in dirs.into_iter().flat_map(|dir| machine::test_file::leftovers(&model::name::path(dir))) {
         let path = model::name::shown(&left.path);
         live.say(&format!(
-            "a killed run left {path} ({}); remove it with: rm '{path}'",
+            "an earlier run left {path} ({}); if no other host uses it, remove it with: rm '{path}'",
             show_bytes(left.bytes)
         ));
     }

@@ -269,7 +269,7 @@ fn keep(
         let writing = may_be_ours.then(|| machine::mark::Writing::begin(path)).flatten();
         if target.only_by_mark && writing.is_none() {
             return Err(Failure::Refused(format!(
-                "{}: another program has just written to this file, so fathom does not overwrite it; type --destroy={} to allow it",
+                "{}: not overwritten: fathom could not renew its mark on this file, perhaps because another program has just written to it; type --destroy={} to overwrite the file",
                 name::shown(path),
                 name::quoted(&target.path)
             )));
@@ -372,7 +372,8 @@ impl Measurement {
             }
             match page_cache::evict(handle) {
                 Ok(pages) if pages.cached > 0 && !theirs => {
-                    notes.push(format!("{} pages of the target remained in the page cache", pages.cached));
+                    let stayed = pages.cached;
+                    notes.push(format!("pages of the target that remained in the page cache: {stayed}"));
                 }
                 Ok(_) => {}
                 Err(why) => notes.push(format!("it is unknown whether the target was evicted: {why}")),

@@ -598,14 +598,14 @@ fn describe_without_capacity(layer: &Layer, sessions: &[Entry]) -> String {
         by_name && device.serial == layer.serial && device.bytes == layer.bytes
     };
     let own: Vec<&Entry> = sessions.iter().filter(|session| session.devices.iter().any(is_same)).collect();
-    let Some(newest) = own.first() else { return "no VALID result of it".into() };
+    let Some(newest) = own.first() else { return "no VALID result of this device".into() };
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for session in &own {
         *counts.entry(session.verdict.map_or("without a verdict", Verdict::word)).or_default() += 1;
     }
     let counts: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
     format!(
-        "no result of the sessions on it ({}) shows it; `fathom show {}` explains the newest",
+        "no session on this device ({}) shows its limit; `fathom show {}` explains the newest",
         counts.join(", "),
         newest.id
     )
@@ -908,11 +908,11 @@ fn earlier_sessions_that_show_no_limit_are_counted_by_their_verdict() {
     ];
     assert_eq!(
         describe_without_capacity(&layer, &sessions),
-        "no result of the sessions on it (2 SUSPECT, 1 without a verdict) shows it; `fathom show 3` explains the newest"
+        "no session on this device (2 SUSPECT, 1 without a verdict) shows its limit; `fathom show 3` explains the newest"
     );
-    assert_eq!(describe_without_capacity(&layer, &sessions[1..2]), "no VALID result of it");
+    assert_eq!(describe_without_capacity(&layer, &sessions[1..2]), "no VALID result of this device");
     let unnamed = Layer { serial: None, ..layer };
-    assert_eq!(describe_without_capacity(&unnamed, &sessions), "no VALID result of it");
+    assert_eq!(describe_without_capacity(&unnamed, &sessions), "no VALID result of this device");
 }
 
 #[test]

@@ -268,7 +268,7 @@ fn table_is_available_as_text_and_csv() {
     );
     let out = stage.fathom(&words, &dir);
     assert!(out.stdout.contains("4K random write:") && out.stdout.contains("\n  pwrite "), "{out:?}");
-    assert!(out.stdout.contains("Every run began with an empty page cache"), "{out:?}");
+    assert!(out.stdout.contains("No page of the file was in the page cache"), "{out:?}");
     let text = std::fs::read_to_string(&csv).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");

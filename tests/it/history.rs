@@ -269,7 +269,7 @@ fn export_and_import_keep_annotations_and_never_overwrite() {
     assert!(here.must(&format!("import {}", files(&["copy.fathom"]))).contains("imported as 20"));
     assert!(here.must(&format!("import {}", files(&["again.fathom"]))).contains("skipped"));
     std::fs::copy(out.join(&second), out.join(&first)).unwrap();
-    here.must_not(2, &format!("import {}", files(&[&first])), &["another session with the id", &ids[0]]);
+    here.must_not(2, &format!("import {}", files(&[&first])), &["already has the id", &ids[0]]);
     // A file that is not a session does not prevent the import of the others.
     here.must(&format!("delete {}", ids[1]));
     std::fs::write(out.join("letter"), "to a friend").unwrap();

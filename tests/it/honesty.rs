@@ -265,7 +265,10 @@ fn writes_lost_below_a_device_invalidate_the_result() {
     assert_eq!(out.code, Some(1), "{out:?}");
     let report = out.report();
     let finding = report.expect_answer("B12", "finding");
-    assert!(finding["sentence"].as_str().unwrap().contains("final sync failed with EIO"), "{finding}");
+    assert!(
+        finding["sentence"].as_str().unwrap().contains("final sync failed in 1 of 1 run (first error: EIO"),
+        "{finding}"
+    );
     assert_eq!(finding["evidence"]["failed_syncs"].as_f64(), Some(1.0), "{finding}");
     assert_eq!(report.verdict(), "INVALID");
 }

@@ -174,7 +174,7 @@ fn file_errors_are_reported_before_anything_is_made() {
     file(&stage, "NORMAL");
     for (words, reported) in [
         ("/c x.icf", "'C:' is not a Linux path"),
-        ("/c x.icf a", "name 2 targets (C:, D:), but 1 are given"),
+        ("/c x.icf a", "type one target for each, not 1"),
         ("/c absent.icf a b", "does not exist"),
         ("", "type /c FILE"),
         ("/c x.icf /t 0 a b", "1 to 86400 seconds"),

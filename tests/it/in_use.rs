@@ -264,7 +264,7 @@ fn devices_with_hidden_users_need_unseen_users() {
     };
     let named = format!("run {SHORT} --no-history --destroy {0}", node.display());
     let before = sum(&node);
-    refused(&contained(&named, &node), &["outside its PID namespace", "--unseen-users"]);
+    refused(&contained(&named, &node), &["outside this PID namespace", "--unseen-users"]);
     refused(&stage.fathom_unprivileged(&named, &node), &["it is not written"]);
     let read = contained("run --rw randread --size 16m --time 100ms --warmup 0 --runs 1 --quiet", &node);
     assert!(matches!(read.code, Some(0 | 1)), "{read:?}");

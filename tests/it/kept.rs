@@ -186,14 +186,14 @@ fn session_killed_before_its_first_run_is_named() {
         let out = shell(&stage, &format!("\"$F\" {command}"));
         assert!(matches!(out.code, Some(2 | 3)), "{out:?}");
         assert!(
-            out.stderr.contains("killed before the first run") || command.starts_with("compare"),
+            out.stderr.contains("ended before the first run") || command.starts_with("compare"),
             "{out:?}"
         );
         assert!(!out.stderr.contains("damaged"), "{out:?}");
     }
     assert_eq!(shell(&stage, "\"$F\" show last").code, Some(3));
     let list = shell(&stage, "\"$F\" list");
-    assert!(list.stdout.contains("cut") && list.stdout.contains("killed before the first run"), "{list:?}");
+    assert!(list.stdout.contains("cut") && list.stdout.contains("ended before the first run"), "{list:?}");
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn kill_before_the_first_run_leaves_a_readable_session_or_none() {
     for session in stage.sessions() {
         let out = stage.fathom("show", &session);
         assert_eq!(out.code, Some(3), "{out:?}");
-        assert!(out.stderr.contains("killed before the first run"), "{out:?}");
+        assert!(out.stderr.contains("ended before the first run"), "{out:?}");
     }
     assert_eq!(crate::stage::names(&here), Vec::<std::path::PathBuf>::new(), "test files have no name here");
 }

@@ -195,7 +195,7 @@ fn sweep_over_the_network_is_named() {
         return;
     }
     let Some(disk) = network(&stage) else { return };
-    elsewhere(&stage, &disk, "over the network through fuse.sshfs", "another machine");
+    elsewhere(&stage, &disk, "over the network through fuse.sshfs", "from a server");
 }
 
 fn elsewhere(stage: &Stage, disk: &Disk, name: &str, why: &str) {

@@ -25,7 +25,7 @@ fn throttle_starting_during_a_run_is_a_cliff() {
     let Some(report) = scene::THROTTLED_MEANWHILE.assert_found(&Stage::watching()) else { return };
     let cliff = report.expect_answer("E02", "finding");
     let sentence = cliff["sentence"].as_str().unwrap();
-    assert!(sentence.contains("so the cause is above it"), "{sentence}");
+    assert!(sentence.contains("so the cause is probably above the device"), "{sentence}");
     let of = |name: &str| cliff["evidence"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {cliff:#}"));
     assert!(of("before_iops") > 3.0 * of("after_iops"), "{cliff:#}");
     assert!((0.5..6.0).contains(&of("at_s")), "{cliff:#}");

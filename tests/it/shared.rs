@@ -207,7 +207,7 @@ mod together {
         let mut command = stage.command(&prefix, words, &here);
         command.args([":", "-np", "1", env!("CARGO_BIN_EXE_fathom")]).args(words.split(' ')).arg(&there);
         let out = wait(&mut command);
-        assert!(out.code != Some(0) && out.stderr.contains("there is not shared with"), "{out:?}");
+        assert!(out.code != Some(0) && out.stderr.contains("there seems not to be shared with"), "{out:?}");
         for folder in [here, there] {
             assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0, "no test file is left");
         }

@@ -135,7 +135,7 @@ fn tolerance_decides_which_settings_are_equally_fast() {
     assert!(number(&work["faster_at_most"]) < 0.0, "the winner is faster than all others: {work:#}");
     let sentence = usual["answer"]["sentence"].as_str().unwrap();
     assert!(sentence.contains("8 x 64K direct, sim: 5,2"), "{sentence}");
-    assert!(sentence.contains("no setting is more than 5.0 % faster (95 %)"), "{sentence}");
+    assert!(sentence.contains("no setting is more than 5.0 % faster (95 % confidence)"), "{sentence}");
     let wide = answer("--tolerance 30%");
     let (sweep, work) = (&wide["sweep"], &wide["sweep"]["works"][0]);
     assert_eq!((number(&sweep["tolerance"]), &work["decided"]), (0.3, &true.into()));
@@ -144,7 +144,7 @@ fn tolerance_decides_which_settings_are_equally_fast() {
     assert!(best / winner < 1.3 && number(&work["faster_at_most"]) <= 0.3, "{work:#}");
     assert!(shape(&sweep["cheapest"]["read"]).1 < 8, "{:#}", sweep["cheapest"]);
     let sentence = wide["answer"]["sentence"].as_str().unwrap();
-    assert!(sentence.contains("no setting is more than 30 % faster (95 %)"), "{sentence}");
+    assert!(sentence.contains("no setting is more than 30 % faster (95 % confidence)"), "{sentence}");
     assert!(sentence.contains("The cheapest equally fast setting is "), "{sentence}");
 }
 
@@ -167,7 +167,7 @@ fn undecided_search_uses_its_budget_and_reports_what_is_known() {
     assert!(number(&work["faster_at_most"]) > 0.001, "{work:#}");
     let sentence = work["sentence"].as_str().unwrap();
     assert!(
-        sentence.starts_with("no setting is more than ") && sentence.contains(" % faster (95 %)"),
+        sentence.starts_with("no setting is more than ") && sentence.contains(" % faster (95 % confidence)"),
         "{sentence}"
     );
     assert!(sentence.contains("`--budget ") || sentence.contains("within an hour"), "{sentence}");

@@ -111,8 +111,8 @@ fn load_is_a_share_of_the_measured_capacity() {
     // Large requests, so that other traffic does not matter.
     let load = "--rw randread --bs 64k --depth 4 --warmup 100ms --runs 1 --time";
     let unknown = watched(&stage, "", &disk.device, "100ms 1");
-    let to_type =
-        format!("limit unknown: no VALID result of it; run `fathom bench {}`", disk.device.display());
+    let device = disk.device.display();
+    let to_type = format!("limit unknown: no VALID result of this device; run `fathom bench {device}`");
     assert!(unknown.stdout.contains(&to_type), "{unknown:?}");
     let run = |words: &str| with_high_priority(&stage.command(&group.enter(), words, &disk.device));
     // If other load disturbs the disk below, the result is not a limit. Measure again in that case.

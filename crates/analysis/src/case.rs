@@ -693,9 +693,13 @@ impl<'a> CaseRun<'a> {
     /// Why a layer was not counted.
     pub(crate) fn counted_until(&self, moment: Moment, layers: &[&Layer]) -> Known<BlockStat> {
         if self.ranks_on_same_kernel > 0 {
+            let ranks = match self.ranks_on_same_kernel {
+                1 => "1 other rank".to_owned(),
+                count => format!("{count} other ranks"),
+            };
             return Err(format!(
-                "{} other ranks of this measurement run on the same kernel, so its counters include their requests",
-                self.ranks_on_same_kernel
+                "this kernel also runs {ranks} of the measurement, and its counters do not tell the ranks \
+                 apart"
             ));
         }
         let (start, stop) = (self.snapshot(Moment::Start)?, self.snapshot(moment)?);
@@ -711,12 +715,12 @@ impl<'a> CaseRun<'a> {
         for layer in layers {
             let before = read_charge(start, cgroup, &layer.number)?.unwrap_or_default();
             let after = read_charge(stop, cgroup, &layer.number)?
-                .ok_or_else(|| format!("the cgroup has no count for {}", layer.name))?;
+                .ok_or_else(|| format!("fathom's cgroup has no count for {}", layer.name))?;
             let since = |after: [u64; 2], before: [u64; 2]| {
                 Some([after[0].checked_sub(before[0])?, after[1].checked_sub(before[1])?])
             };
             let passed = since(after.bytes, before.bytes).zip(since(after.ios, before.ios));
-            let (bytes, ios) = passed.ok_or("the cgroup's counters went backwards")?;
+            let (bytes, ios) = passed.ok_or("the counters of fathom's cgroup went backwards")?;
             sum = sum.plus(CgroupIo { bytes, ios });
         }
         Ok(sum)
@@ -777,7 +781,7 @@ impl<'a> CaseRun<'a> {
 fn read_charge(snapshot: &Snapshot, cgroup: &Cgroup, number: &str) -> Known<Option<CgroupIo>> {
     let text = |suffix: &str| {
         let file = cgroup.files.iter().find(|f| f.ends_with(suffix));
-        snapshot.text(file.ok_or_else(|| format!("the cgroup has no {suffix}"))?)
+        snapshot.text(file.ok_or_else(|| format!("fathom's cgroup has no {suffix}"))?)
     };
     if cgroup.version == 2 {
         return Ok(cgroup_v2(text("io.stat")?).get(number).copied());
@@ -957,6 +961,12 @@ impl<'a> Case<'a> {
         let is_incomplete =
             |text: &String| hides_outer_cgroups(text) || unreadable_limits(text, IO_LIMIT_KINDS).is_some();
         limits.is_some_and(|limits| limits.as_ref().map_or(true, is_incomplete))
+    }
+
+    /// Returns the option of the engine that requests polled completions; `None` without one.
+    pub(crate) fn polling_option(&self) -> Option<&str> {
+        let is_polling = |option: &&str| ["iopoll", "hipri"].contains(option);
+        self.stream.options.keys().map(String::as_str).find(is_polling)
     }
 
     /// Whether a disk is virtual, as far as known.

@@ -152,9 +152,7 @@ fn deduce_scaling_of_row(single: &ResultRow, queued: &ResultRow) -> Option<Deduc
     let interval = Ratio::from_rates(&queued.runs, &single.runs)?;
     let meaning = match interval {
         r if r.is_below(1.0 / MIN_RATIO) => " Queueing costs more than it gains here.",
-        r if r.is_one(MIN_RATIO) => {
-            " 1.0 means that a queue gains nothing: operations run one after another."
-        }
+        r if r.is_one(MIN_RATIO) => " So a queue gains nothing: the rate is that of one operation at a time.",
         r if r.is_above(depth / 2.0) => " Operations run in parallel.",
         r if r.is_above(1.0) => "",
         _ => " The runs vary too much to show whether a queue gains anything.",
@@ -162,7 +160,7 @@ fn deduce_scaling_of_row(single: &ResultRow, queued: &ResultRow) -> Option<Deduc
     Some(deduction(
         "scaling with depth",
         format!(
-            "{}: {} IOPS with {depth:.0} in flight against {} with one, {ratio:.1} times as many.{meaning}",
+            "{}: {} IOPS with up to {depth:.0} in flight against {} with one, {ratio:.1} times as many.{meaning}",
             queued.describe_work(),
             show_rate(queued.rates.iops),
             show_rate(single.rates.iops)
@@ -186,7 +184,7 @@ fn deduce_write_cache(rows: &[ResultRow]) -> Option<Deduction> {
     let interval = Ratio::from_rates(&write.runs, &read.runs)?;
     let meaning = if interval.is_above(MIN_RATIO) {
         format!(
-            "are {ratio:.1} times as fast as reads: a write cache acknowledges them before they are on the medium"
+            "are {ratio:.1} times as fast as reads: a write cache probably acknowledges them before they are on the medium"
         )
     } else if interval.is_below(1.0 / MIN_RATIO) {
         format!("take {:.1} times as long as reads: no write cache hides the cost of writing", 1.0 / ratio)
@@ -357,7 +355,9 @@ fn describe_drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
     let heat = match drive_temperatures(case, burst.ran) {
         Some([start, stop]) => {
             numbers.extend(evidence([("degrees_at_start", start), ("degrees_at_stop", stop)]));
-            format!("The drive had {start:.0} degrees at the start of the run and {stop:.0} at its end")
+            format!(
+                "The drive had {start:.0} degrees Celsius at the start of the run and {stop:.0} at its end"
+            )
         }
         None => "No drive reports its temperature".to_owned(),
     };
@@ -390,7 +390,12 @@ fn written_before(case: &Case, ran: &CaseRun) -> Option<(u64, String, &'static s
         devices.iter().map(written_bytes).try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))?;
     let names: Vec<&str> = devices.iter().map(|l| l.name.as_str()).collect();
     let from_start = devices.iter().all(|l| l.kind == LayerKind::Disk);
-    Some((bytes, names.join(" and "), if from_start { "the machine started" } else { "it was set up" }))
+    let since = match names.len() {
+        _ if from_start => "the machine started",
+        1 => "it was set up",
+        _ => "they were set up",
+    };
+    Some((bytes, names.join(" and "), since))
 }
 
 /// Ten seconds of 4 KiB writes: 20,000 per second in the first 60 %, then 5,000, after a warm-up of 2,000 operations.
@@ -601,7 +606,10 @@ fn temperatures_are_reported_if_the_drive_has_a_sensor() {
         snapshot.files.insert(TEMPERATURES.into(), Ok(text));
     }
     let all = deductions(&record);
-    assert!(all[0].sentence.contains("38 degrees at the start of the run and 71 at its end"), "{all:?}");
+    assert!(
+        all[0].sentence.contains("38 degrees Celsius at the start of the run and 71 at its end"),
+        "{all:?}"
+    );
 }
 
 #[test]

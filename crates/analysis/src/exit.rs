@@ -45,7 +45,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     let sentence = match answer.word {
         AnswerWord::Fail | AnswerWord::Invalid => return Some(answer),
         AnswerWord::Pass | AnswerWord::Inconclusive => {
-            format!("The conditions are not decided. {reason}{accept}")
+            format!("No condition is decided. {reason}{accept}")
         }
         // Without a number to quote, the study gives the verdict's reason as its sentence. Print it once.
         _ if answer.sentence.contains(reason.as_str()) => answer.sentence,

@@ -178,10 +178,10 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
     let straggles = least < STRAGGLES_BELOW * others;
     let sentence = if straggles {
         format!(
-            "{slowest} is far slower than the others: {} IOPS, {} of their mean of {}. {}",
+            "{slowest} is far slower than the rest: {} IOPS against a mean of {} IOPS ({}). {}",
             show_rate(least),
-            show_share(least / others),
             show_rate(others),
+            show_share(least / others),
             slowest_limiter_sentence(fleet, name)
         )
     } else {
@@ -221,12 +221,13 @@ fn start_figures(fleet: &Fleet) -> Option<StartFigures> {
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let Some(fleet) = &record.fleet else { return Vec::new() };
     let start = start_figures(fleet).map(|s| {
+        let runs = if s.runs == 1 { "run" } else { "runs" };
         let late = match s.beyond_clock_error {
             0 => String::new(),
-            n => format!("; in {n} of {} runs the last host began later than clock errors explain", s.runs),
+            n => format!("; in {n} of {} {runs} the last host began later than clock errors explain", s.runs),
         };
         format!(
-            "the first operations of all hosts were within {} (median of {} runs, at most {}); their clocks are accurate to {}{late}",
+            "the first operations of all hosts were within {} (median of {} {runs}, at most {}); their clocks are accurate to {}{late}",
             show_ns(s.spread_ns as f64),
             s.runs,
             show_ns(s.spread_most_ns as f64),

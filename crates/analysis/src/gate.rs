@@ -175,7 +175,7 @@ impl GatedNumber<'_> {
             ),
             Err(why) => self.decide_by_counting().unwrap_or_else(|| ReportAnswer {
                 word: AnswerWord::Inconclusive,
-                sentence: format!("{}, {why}.", self.describe_measured()),
+                sentence: format!("{}: {why}.", self.describe_measured()),
             }),
         };
         let estimate = estimate.ok().filter(|_| !self.result.void);
@@ -223,7 +223,7 @@ impl GatedNumber<'_> {
         format!("{} of {}", self.limit.metric_name(), self.result.name)
     }
 
-    /// Describes the measured value, even if few operations support it: `sync p99 of etcd was 9.34 ms against 10 ms`.
+    /// Describes the measured value, even if few operations support it: `sync p99 of etcd was 9.34 ms against a limit of 10 ms`.
     fn describe_measured(&self) -> String {
         let value = if let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit {
             let all = self.case.latency(*kind);
@@ -234,15 +234,17 @@ impl GatedNumber<'_> {
         };
         let limit = self.limit.show(self.limit.value());
         match value {
-            Some(value) => format!("{} was {} against {limit}", self.name_number(), self.limit.show(value)),
-            None => format!("{} cannot be compared with {limit}", self.name_number()),
+            Some(value) => {
+                format!("{} was {} against a limit of {limit}", self.name_number(), self.limit.show(value))
+            }
+            None => format!("{} cannot be compared with the limit of {limit}", self.name_number()),
         }
     }
 
     /// Returns the number with its bounds.
     ///
     /// # Errors
-    /// What is missing, and what to type. The text follows [`GatedNumber::describe_measured`] and a comma.
+    /// What is missing, and what to type. The text follows [`GatedNumber::describe_measured`] and a colon.
     fn estimate(&self) -> Result<GatedEstimate, String> {
         let needed = match &self.limit {
             Limit::Iops { .. } | Limit::MbPerS { .. } | Limit::Time { .. } => FEWEST_RUNS,
@@ -251,13 +253,13 @@ impl GatedNumber<'_> {
         let (values, over_all_runs) = self.values();
         let runs = values.len();
         if runs < needed {
-            return Err(format!("from {runs} of the {needed} runs that a condition needs: --runs {needed}"));
+            return Err(format!("only {runs} of the {needed} runs that a condition needs (--runs {needed})"));
         }
         let values: Vec<f64> = values.into_iter().flatten().collect();
         if values.len() < runs {
             return Err(self.explain_missing_percentile());
         }
-        let none = || "because a run has no rate".to_owned();
+        let none = || "a run has no rate".to_owned();
         Ok(GatedEstimate {
             over_all_runs,
             ..estimate_over_runs(&values, self.limit.value(), self.confidence()).ok_or_else(none)?
@@ -290,23 +292,23 @@ impl GatedNumber<'_> {
     /// Explains why the runs do not have the percentile of the limit.
     fn explain_missing_percentile(&self) -> String {
         let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit else {
-            return "because a run has no rate".into();
+            return "a run has no rate".into();
         };
         let counted =
             self.case.runs.iter().map(|r| r.stream.kinds.get(kind).map_or(0, |end| end.latency.count()));
         let (least, needed) =
             (counted.min().unwrap_or(0), MIN_OPS_BEYOND / (1.0 - share_of_percentile(percentile)));
         if least as f64 >= needed {
-            return "which includes late submissions by fathom: use a larger --depth".into();
+            return format!("the p{percentile} includes late submissions by fathom (use a larger --depth)");
         }
         let (word, needed_words) = (kind.word(), show_count(needed));
         let reason = format!(
-            "from {} of the {needed_words} {word}s that a p{percentile} needs in each run",
+            "only {} of the {needed_words} {word}s that a p{percentile} needs in each run",
             show_count(least as f64)
         );
         let phase = self.case.job.phases.get(self.case.phase_index);
         match phase.and_then(|p| longer_window_s(p, needed / least as f64)) {
-            Some(seconds) => format!("{reason}: --time {seconds}s"),
+            Some(seconds) => format!("{reason} (--time {seconds}s)"),
             None => reason,
         }
     }

@@ -97,7 +97,7 @@ impl Idle {
     pub fn used_cpu_share(&self) -> Known<f64> {
         let ticks = |moment| -> Known<([u64; 2], [u64; 2])> {
             let taken = self.record.runs.iter().flat_map(|run| &run.evidence).find(|s| s.moment == moment);
-            let snapshot = taken.ok_or("there is no snapshot")?;
+            let snapshot = taken.ok_or("a snapshot of the idle machine is missing")?;
             Ok((busy_ticks(snapshot)?, stolen_ticks(snapshot)?))
         };
         let ((busy_before, stolen_before), (busy, stolen)) = (ticks(Moment::Start)?, ticks(Moment::Stop)?);

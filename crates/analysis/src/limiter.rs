@@ -19,6 +19,7 @@ use model::finding::{CheckId, Severity};
 use model::histogram::Histogram;
 use model::job::{Kind, Pace};
 use model::machine::Layer;
+use model::replay::ReplayPace;
 use model::report::Limiter;
 use model::units::{show_ns, show_rate, show_share};
 
@@ -94,7 +95,7 @@ fn from_work(case: &Case) -> Option<Limiter> {
 fn from_memory(case: &Case) -> Option<Limiter> {
     let ram = case.memory_reason()?;
     let (name, sentence) = if case.places().all(|place| place.ram.is_some()) {
-        ("memory", format!("The target is memory ({ram})."))
+        ("memory", format!("The storage is memory ({ram})."))
     } else {
         ("not judged", format!("Some targets are memory ({ram}), and others are not."))
     };
@@ -133,7 +134,7 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
 fn from_pace(case: &Case) -> Option<Limiter> {
     let sentence = match case.stream.pace {
         Pace::Open { iops, .. } => {
-            format!("Operations arrive {} times a second, whatever the storage does.", show_rate(iops))
+            format!("Operations arrive at {} per second, whatever the storage does.", show_rate(iops))
         }
         // If the requested rate was not reached, something else is the limiter.
         Pace::Limited { iops, bytes_per_s } if !reaches_rate(case, iops, bytes_per_s) => return None,
@@ -142,13 +143,16 @@ fn from_pace(case: &Case) -> Option<Limiter> {
             return None;
         }
         Pace::Limited { .. } | Pace::Each { .. } => {
-            format!("The job is {}.", case.stream.conditions().join(" and "))
+            format!("The job sets its own rate: {}.", case.stream.conditions().join(" and "))
         }
         Pace::Closed if case.stream.flow.is_some() => {
-            "The stream waits for other streams whenever it is ahead of its share of the operations.".to_owned()
+            "The stream waits for other streams whenever it is ahead of its share of the operations."
+                .to_owned()
         }
-        Pace::Closed if case.stream.replay.is_some() => {
-            "The stream replays recorded operations, which wait for the operations that they followed in the recording.".to_owned()
+        // A fast replay fills the queue, so something else is the limiter.
+        Pace::Closed if case.stream.replay.as_ref().is_some_and(|replay| replay.pace != ReplayPace::Fast) => {
+            "The stream replays recorded operations, and the replay's pace decides when each one starts."
+                .to_owned()
         }
         Pace::Closed if case.stream.latency_target.is_some() => {
             "The stream has no more operations in flight than its latency target allows.".to_owned()
@@ -302,7 +306,7 @@ fn from_waiting(case: &Case) -> Known<Limiter> {
     let times = format!("{} of {} per operation", show_ns(inside * latency_ns), show_ns(latency_ns));
     if computed > inside {
         let sentence = format!(
-            "The busiest worker used a CPU {} of its time; meanwhile the page cache kept the device busy.",
+            "The busiest worker used a CPU {} of its time, longer than it waited for the device.",
             show_share(computed)
         );
         return Ok(limiter_of("CPU", sentence, numbers));
@@ -361,8 +365,7 @@ fn limiter_above_device(
 ) -> Known<Limiter> {
     let only = format!("Only {} of the latency was spent in the device ({times})", show_share(inside));
     if case.syncs() && !case.on_block_devices() {
-        let sentence =
-            format!("{only}; the rest was spent in the file system and its journal, which a sync waits for.");
+        let sentence = format!("{only}; a sync also waits for the file system and its journal.");
         return Ok(limiter_of("file system", sentence, numbers));
     }
     // A buffered write that is made stable at once is not written back later.
@@ -375,6 +378,12 @@ fn limiter_above_device(
         let sentence =
             format!("{only}; the kernel merged {} operations into each request.", show_rate(1.0 / per_op));
         return Ok(limiter_of("merging", sentence, numbers));
+    }
+    // The CPU time of such workers does not show whether they wait for storage.
+    if let Some(option) = case.polling_option() {
+        return Err(format!(
+            "workers with option {option} are always on a CPU, so only {times} in the device is known"
+        ));
     }
     let ready = waited_for_cpu(case).unwrap_or(0.0);
     let cpu = busiest_worker_cpu_share(case).unwrap_or(0.0);
@@ -467,6 +476,10 @@ fn each_limiter_follows_from_its_evidence() {
         assert_eq!(limiter.name, name, "{}", limiter.sentence);
     }
     assert!(limiter_from(&honest()).sentence.contains("95 %"), "{}", limiter_from(&honest()).sentence);
+    let mut polling = Fixture { device_time_share: 0.4, cpu_share: 0.6, ..honest() }.record();
+    polling.header.plan.jobs[0].phases[0].streams[0].options.insert("iopoll".into(), None);
+    let limiter = limiter_of_record(&polling);
+    assert!(limiter.name == "unknown" && limiter.sentence.contains("option iopoll"), "{}", limiter.sentence);
 }
 
 /// Writes, each followed by a sync that takes `sync_ns`.
@@ -529,6 +542,9 @@ fn pauses_and_rates_limit_only_if_they_take_most_of_the_time() {
     assert_eq!(limited(0.0, 41e6), "the job itself");
     assert_eq!(limited(20_000.0, 0.0), "device", "the storage is slower than the limit");
     assert_eq!(limited(20_000.0, 100e6), "device");
+    let replayed = |pace| limiter_of_record(&crate::figures::replay::replaying(pace, |_| {}, None)).name;
+    assert_eq!(replayed(ReplayPace::Dependent), "the job itself");
+    assert_eq!(replayed(ReplayPace::Fast), "device", "a fast replay waits for no recorded time");
 }
 
 #[test]

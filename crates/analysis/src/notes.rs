@@ -127,13 +127,12 @@ pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
     let attempts: Vec<Attempt> = record.all_attempts().into_iter().map(Run::attempt).collect();
     let mut out = Vec::new();
     if let Some(neighbour) = find_neighbour(record) {
-        let repeats =
-            if attempts.iter().any(|a| a.attempt > 0) { "" } else { "; disturbed runs were not repeated" };
+        let repeats = if attempts.iter().any(|a| a.attempt > 0) { "" } else { "; no run was repeated" };
         out.push(format!("{}{repeats}.", neighbour.sentence()));
     }
     if is_disturbance_the_rule(&attempts, 0) {
         out.push(
-            "this machine is not idle: other load disturbed a third of all attempts or more, so repeating stopped. \
+            "this machine is not idle: other load disturbed a third of all attempts or more, too many to repeat. \
              Stop the other load (see iotop -o, top), or measure at another time."
                 .into(),
         );

@@ -23,12 +23,15 @@ pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
     };
     match counters(origin, ending) {
         Ok(counters) => judge(origin, ending, counters),
-        Err(why) if ending.lost_events == 0 => {
-            unknown(format!("no event was lost, but reading the device's counters failed: {why}"))
-        }
+        Err(why) if ending.lost_events == 0 => unknown(format!(
+            "the kernel reports no lost events, but there are no device counters to compare with: {why}"
+        )),
         Err(why) => Completeness {
             word: "incomplete".into(),
-            sentence: format!("{}; the device's counters cannot be read: {why}", loss_sentence(ending)),
+            sentence: format!(
+                "{}; there are no device counters to compare with: {why}",
+                loss_sentence(ending)
+            ),
             counters: Vec::new(),
         },
     }
@@ -37,7 +40,7 @@ pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
 /// Returns the kernel's counts next to the captured ones.
 fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
     let text = |stat: &Option<Known<String>>| {
-        stat.clone().unwrap_or_else(|| Err("the capture file has none".into()))
+        stat.clone().unwrap_or_else(|| Err("the capture file has no counters".into()))
     };
     let (before, after) = (text(&origin.stat)?, text(&ending.stat)?);
     let queue = origin.device.as_ref().and_then(|device| device.queue.get("iostats"));
@@ -82,7 +85,10 @@ fn judge(origin: &Origin, ending: &Ending, counters: Vec<Counter>) -> Completene
         let (missing, loss) = (missing.join(", "), loss_sentence(ending));
         ("incomplete", format!("{missing} missing, according to the device's own counters; {loss}"))
     } else if ending.lost_events > 0 {
-        ("incomplete", format!("{}; all completions were seen", loss_sentence(ending)))
+        (
+            "incomplete",
+            format!("{}; the device's counters show no missing completions", loss_sentence(ending)),
+        )
     } else if !beyond.is_empty() {
         ("unknown", format!("the capture has {} more than the device counted", beyond.join(", ")))
     } else {
@@ -104,13 +110,13 @@ fn agreement_sentence(origin: &Origin, ending: &Ending, counters: &[Counter]) ->
     }
     if !exact {
         let edges = show_count(ending.completed.at_edges as f64);
-        sentence += &format!(", except for some of the {edges} that completed while the counters were read");
+        sentence += &format!(", except for at most {edges} that completed while the counters were read");
     }
     sentence
 }
 
 /// Formats a count: `1 discard`, `12 discards`.
-fn format_count(count: u64, name: &str) -> String {
+pub(crate) fn format_count(count: u64, name: &str) -> String {
     let name = match (count, name) {
         (1, "flushes") => "flush",
         (1, many) => many.strip_suffix('s').unwrap_or(many),

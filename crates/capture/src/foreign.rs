@@ -307,7 +307,9 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
         };
         let first_device = device.get_or_insert_with(|| fields[0].to_owned());
         if *first_device != fields[0] {
-            return Err(lines.error_at("the trace contains several devices; select one with `blkparse -i`"));
+            return Err(
+                lines.error_at("the trace contains several devices; select one with `blkparse -i DEVICE`")
+            );
         }
         let (Some(at_ns), Ok(tid)) = (time_ns(fields[3]), fields[4].parse::<u32>()) else {
             return Err(lines.error_at("time and process must be numbers"));
@@ -638,7 +640,8 @@ impl Regions {
         into: &mut Output<'_>,
         lines: &Lines<'_>,
     ) -> Result<(), Trouble> {
-        let region = self.region_of(file).ok_or_else(|| lines.error_at("there are too many files"))?;
+        let region =
+            self.region_of(file).ok_or_else(|| lines.error_at("the log names more than 1,048,576 files"))?;
         let rwbs = match action {
             "read" => "R",
             "write" => "W",
@@ -653,7 +656,7 @@ impl Regions {
         }
         let figure = |at: usize| place.get(at).and_then(|word| word.parse::<u64>().ok());
         let (Some(offset), Some(length)) = (figure(0), figure(1)) else {
-            return Err(lines.error_at("an offset and a length must follow"));
+            return Err(lines.error_at("the action needs an offset and a length"));
         };
         if length == 0 {
             return Ok(());

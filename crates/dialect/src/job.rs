@@ -465,10 +465,11 @@ fn belongs(key: &Key, level: Level) -> bool {
 
 /// The message about a key that is not known at its level.
 fn unknown(word: &str, value: &DeValue<'_>, level: Level) -> String {
-    let top = "move it to the top of the file, before the first table";
     match (keys::find(word).map(|key| key.set), word) {
         (Some(Set::Job(_)), _) => {
-            return format!("`{word}` applies to the whole job; {top}");
+            return format!(
+                "`{word}` applies to the whole job; move it to the top of the file, before the first table"
+            );
         }
         // Only tables of turns refuse settings of a stream.
         (Some(Set::Stream(_) | Set::List(_)), _) => {
@@ -477,7 +478,7 @@ fn unknown(word: &str, value: &DeValue<'_>, level: Level) -> String {
         (Some(_), _) => {
             return format!("`{word}` applies to a phase; move it above the phase's streams, or to the top");
         }
-        (None, PHASE) => return format!("a phase cannot be inside another table; {top}"),
+        (None, PHASE) => return "a phase cannot be inside another table; type [[phase]] for each".into(),
         (None, STREAM) => {
             return "a stream cannot be inside another; type [[phase.stream]] for each".into();
         }

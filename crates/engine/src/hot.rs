@@ -298,7 +298,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             return Err("a read returned wrong data, and the first wrong read ends the run".into());
         }
         if self.failures_left == 0 {
-            return Err(format!("gave up after {} failed operations", self.spec.max_errors));
+            return Err(format!("gave up: the number of failed operations reached {}", self.spec.max_errors));
         }
         Ok(())
     }
@@ -476,7 +476,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             }
             if self.now > limit && self.in_flight > 0 {
                 return Err(format!(
-                    "{} operations had not completed {} s after the end; the target does not answer",
+                    "{} of the operations had not completed {} s after the end; the target does not answer",
                     self.in_flight,
                     DRAIN_LIMIT_NS / 1_000_000_000
                 ));
@@ -492,7 +492,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             return Ok(());
         }
         Err(format!(
-            "no operation has completed for {} s and {} are in flight; the target does not answer",
+            "no operation has completed for {} s, with {} in flight; the target does not answer",
             quiet / 1_000_000_000,
             self.in_flight
         ))

@@ -180,7 +180,7 @@ impl Flight {
             }
             if since.elapsed() > limit {
                 return Err(format!(
-                    "no operation has completed for {} s and {} are in flight; the target does not answer",
+                    "no operation has completed for {} s, with {} in flight; the target does not answer",
                     limit.as_secs(),
                     self.flying.len() - self.free.len()
                 ));

@@ -129,7 +129,7 @@ impl Workers {
                 WorkerOutcome::failed(error)
             })
         });
-        let refused = |e| format!("a thread cannot be started: {e}; use fewer --workers{}", sys::cause(&e));
+        let refused = |e| format!("a thread cannot be started: {e}{}; use fewer --workers", sys::cause(&e));
         let thread = thread.map_err(refused)?;
         Ok(Worker {
             id,
@@ -226,8 +226,8 @@ impl Workers {
             let silent = now - worker.last_heartbeat_at;
             if silent > worker.stuck_after {
                 return Some(format!(
-                    "worker {} ({}) has been in a system call for {} s; the target does not answer, and this process cannot \
-                     end before it does",
+                    "worker {} ({}) has made no progress for {} s: it is probably blocked in the kernel by a target that does \
+                     not answer, and this process may be unable to end before the target answers",
                     worker.id.worker,
                     worker.engine,
                     silent.as_secs()
@@ -244,7 +244,7 @@ impl Workers {
                 worker.thread.join().unwrap_or_else(|panic| WorkerOutcome::failed(panic_message(&*panic)))
             } else {
                 WorkerOutcome::failed(format!(
-                    "worker {} ({}) is stuck in the kernel",
+                    "worker {} ({}) did not end; it is probably blocked in the kernel",
                     worker.id.worker, worker.engine
                 ))
             };

@@ -317,7 +317,7 @@ impl Hosts {
         let mut all: Vec<String> = done.iter().enumerate().filter_map(describe_progress).collect();
         let more = all.len().saturating_sub(BROKEN_RUN_NOTES_MAX);
         all.truncate(BROKEN_RUN_NOTES_MAX);
-        all.extend((more > 0).then(|| format!("{more} more hosts had begun the interrupted run")));
+        all.extend((more > 0).then(|| format!("further hosts that had begun the interrupted run: {more}")));
         all
     }
 

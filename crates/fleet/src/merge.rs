@@ -483,7 +483,7 @@ impl Notes {
             if which.count == hosts { note } else { format!("{}: {note}", join_names(&which, names)) }
         };
         let rest = self.count - kept;
-        let more = (rest > 0).then(|| format!("{rest} more notes are in the hosts' own sessions"));
+        let more = (rest > 0).then(|| format!("further notes in the hosts' own sessions: {rest}"));
         all.into_iter().map(with_names).chain(more).collect()
     }
 }
@@ -807,7 +807,7 @@ fn notes_beyond_the_limit_are_counted() {
     assert_eq!(all, other);
     let lines = all.merge_in_order(&[], 300);
     assert_eq!((lines.len(), lines[0].as_str()), (NOTES_MAX + 1, "rank 0: 000 pages stayed"));
-    assert!(lines.last().is_some_and(|last| last.starts_with("236 more notes")), "{lines:?}");
+    assert!(lines.last().is_some_and(|last| last.ends_with("own sessions: 236")), "{lines:?}");
 }
 
 #[test]

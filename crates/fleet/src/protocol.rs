@@ -439,7 +439,7 @@ impl Hosts {
         let debug_text = format!("{message:?}");
         let what: String = debug_text.chars().take_while(char::is_ascii_alphanumeric).collect();
         let why = format!(
-            "{} is not at the same step as {}: it sent {what}",
+            "{} sent {what}, which {} does not expect at this step",
             self.name(rank),
             self.name(self.rank)
         );

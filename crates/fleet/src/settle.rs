@@ -104,7 +104,7 @@ fn least_bytes(planned: &[Planned], at: usize) -> u64 {
 fn same_targets(our_name: &str, one: &Plan, their_name: &str, other: &Plan) -> Result<(), String> {
     if one.targets.len() != other.targets.len() {
         return Err(format!(
-            "{our_name} has {} targets and {their_name} has {}, perhaps because two names lead to the same file on one of them; name the same kind of targets on all hosts",
+            "{our_name} and {their_name} have different numbers of targets ({} and {}), perhaps because two names lead to the same file on one of the hosts; name the same number of targets on all hosts",
             one.targets.len(),
             other.targets.len()
         ));
@@ -496,7 +496,7 @@ fn different_plans_are_refused() {
     };
     assert_eq!(refusal(|_| {}), "");
     assert!(refusal(|p| p.targets[0].role = Role::File).contains("is a directory on a"));
-    assert!(refusal(|p| p.targets.clear()).contains("a has 1 targets and b has 0"));
+    assert!(refusal(|p| p.targets.clear()).contains("different numbers of targets (1 and 0)"));
     assert!(refusal(|p| p.jobs.clear()).contains("different jobs"));
     let cached = refusal(|p| p.jobs[0].phases[0].streams[0].cache = model::job::Cache::Buffered);
     assert!(cached.contains("type --cache"), "{cached}");

@@ -146,7 +146,7 @@ impl Shared {
             let why = if own == 0 {
                 format!("does not reach the other hosts: an MPI call has not returned for {stall:.1} s")
             } else {
-                format!("is not heard: an MPI call has not returned for {stall:.1} s")
+                format!("cannot be reached: an MPI call has not returned for {stall:.1} s")
             };
             EarlyEnd { rank: 0, why, code: 3, is_silence: false }
         } else {
@@ -636,7 +636,7 @@ fn an_mpi_call_that_does_not_return_ends_the_load() {
     *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = vec![at_ns, 0];
     shared.polled_ns.store(at_ns, Ordering::Relaxed);
     let over =
-        shared.end_if_silent().map(|over| (over.rank, over.why.starts_with("is not heard: an MPI call")));
+        shared.end_if_silent().map(|over| (over.rank, over.why.starts_with("cannot be reached: an MPI")));
     assert_eq!(over, Some((0, true)));
 }
 

@@ -70,7 +70,7 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
     }
     if let Some(why) = refused.filter(|_| files.by_id.len() >= MANY_SESSIONS && !files.is_quiet) {
         stderr::print(&format!(
-            "fathom: the index cannot be written ({why}), so fathom reads every session each time"
+            "fathom: the index cannot be used ({why}), so fathom reads every session each time"
         ));
     }
     query_index(Path::new(":memory:"), files, &ask).map_err(|trouble| match trouble {
@@ -90,7 +90,7 @@ pub(super) fn rebuild(files: &Files) -> Result<(), Failure> {
         if let Err(IndexError::Newer(version)) = Index::open(&path) {
             let aside = move_aside(&path, &format!("version-{version}"))
                 .map_err(|e| Failure::Refused(format!("{} cannot be moved aside: {e}", path.display())))?;
-            stderr::print(&format!("fathom: the index of a newer fathom is now {}", aside.display()));
+            stderr::print(&format!("fathom: moved the index of a newer fathom to {}", aside.display()));
         }
     }
     query(&Files::default(), |_| Ok(()))?;

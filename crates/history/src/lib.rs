@@ -205,7 +205,7 @@ fn nth_ended(files: &Files, newest_first: Vec<String>, word: &str, back: u32) ->
     let ended = files.by_id.len() - running.len();
     match running.first() {
         Some(sentence) if ended == 0 => {
-            Err(Failure::Refused(format!("{word}: {sentence}, and there is no other session")))
+            Err(Failure::Refused(format!("{word}: {sentence}, and no session has ended")))
         }
         Some(sentence) => {
             let have = if ended == 1 { "session has" } else { "sessions have" };
@@ -339,8 +339,10 @@ impl Files {
             self.by_id.entry(id.clone()).or_insert(SessionFile { id, path, stamp });
         }
         if others > 0 {
-            let left = format!("{others} sessions in {} belong to other users", name::shown(dir));
-            self.problems.push(format!("{left} and are not listed; `fathom show FILE` shows one"));
+            let dir = name::shown(dir);
+            self.problems.push(format!(
+                "not listed: sessions of other users in {dir} ({others}); `fathom show FILE` shows one"
+            ));
         }
         Ok(())
     }

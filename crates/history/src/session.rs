@@ -91,7 +91,8 @@ impl Session {
     /// the session is in memory.
     fn create_unkept() -> Result<Self, Failure> {
         let store = tempfile::tempfile().map_or_else(|_| Store::Memory(Vec::new()), Store::File);
-        Self::begin(store, PathBuf::new(), false).map_err(|e| no_memory(&e))
+        Self::begin(store, PathBuf::new(), false)
+            .map_err(|e| Failure::Refused(format!("the session cannot be stored: {e}{}", cause(&e))))
     }
 
     fn create_in(dir: &Path, started: &str) -> io::Result<Self> {
@@ -280,10 +281,6 @@ fn create_new(dir: &Path, started: &str, process: u32) -> io::Result<(PathBuf, F
             Err(e) => return Err(e),
         }
     }
-}
-
-fn no_memory(error: &io::Error) -> Failure {
-    Failure::Refused(format!("there is not enough memory for the session: {error}{}", cause(error)))
 }
 
 /// Reads a session that the user named.

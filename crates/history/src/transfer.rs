@@ -227,8 +227,8 @@ fn compare_with_existing(id: &str, there: &Path, bytes: &[u8]) -> Result<String,
     match session::bytes(there) {
         Ok(ours) if ours == bytes => Ok(format!("skipped: {id} is already in the history")),
         _ => Err(Failure::Usage(format!(
-            "the history has another session with the id {id}, and keeps that one; rename this file, for example to other.{EXTENSION}, to \
-             import it under a new id"
+            "the history already has the id {id}, and its file is not known to be a copy of this one; rename this \
+             file, for example to other.{EXTENSION}, to import it under a new id"
         ))),
     }
 }

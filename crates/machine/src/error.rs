@@ -83,7 +83,7 @@ impl MachineError {
 fn likely_cause(error: &io::Error) -> Option<&'static str> {
     use rustix::io::Errno;
     Some(match Errno::from_io_error(error)? {
-        Errno::NOTDIR => "; a part of the path is a file and no directory: name a path that exists",
+        Errno::NOTDIR => "; a part of the path is a file, not a directory: name a path that exists",
         Errno::LOOP => "; its symbolic links lead in a circle: name the file itself",
         Errno::NAMETOOLONG => "; name a shorter path, or change into its directory first",
         Errno::NXIO | Errno::NODEV => {
@@ -92,7 +92,7 @@ fn likely_cause(error: &io::Error) -> Option<&'static str> {
         Errno::NOMEDIUM => "; the drive has no medium: insert one",
         Errno::IO => "; the device or its connection may have failed: `dmesg` shows what the kernel reported",
         Errno::STALE | Errno::NOTCONN | Errno::TIMEDOUT | Errno::HOSTDOWN => {
-            "; the server of its file system does not answer, or has removed it: check the server, or mount the file system again"
+            "; the file system's server does not answer, or no longer has the file: check the server, or mount the file system again"
         }
         _ => return None,
     })

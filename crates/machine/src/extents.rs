@@ -216,7 +216,7 @@ pub fn locate_pieces(
     for _ in 0..=place.layers.len() {
         if at == layer {
             return if found.is_empty() {
-                Err("no byte of the target is stored on this device: the target was never written".into())
+                Err("no part of the target has a known place on this device: the target was never written, is not written back yet, or is stored compressed, encrypted or in an inode".into())
             } else {
                 Ok(merge_pieces(&found))
             };

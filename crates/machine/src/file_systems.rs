@@ -377,7 +377,7 @@ pub(crate) fn hidden_reason(mount: &Mount) -> String {
     if dirs.iter().any(|dir| !dir.starts_with('/')) {
         return "overlay: it was mounted with relative names of its directories, which cannot be followed from here".into();
     }
-    "overlay: its directories cannot be seen from here (this is a container)".into()
+    "overlay: its directories cannot be seen from here (as in a container)".into()
 }
 
 /// Returns the file of the same name in the directory that a FUSE or eCryptfs file system mirrors. Both files usually hold the same data,

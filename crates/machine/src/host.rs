@@ -87,7 +87,7 @@ fn virtual_by(root: &Root, cpuinfo: &str) -> Known<Option<String>> {
         // Only x86 has the hypervisor flag. Its absence on other architectures means nothing.
         (false, None) if flags.is_some() => Ok(None),
         (false, None) => {
-            Err("neither the CPU, nor the firmware, nor the drivers say whether this is a virtual machine"
+            Err("neither the CPU, nor the firmware, nor the drivers show whether this is a virtual machine"
                 .into())
         }
     }

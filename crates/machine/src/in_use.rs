@@ -629,7 +629,7 @@ fn sees_all_processes(root: &Root) -> Result<(), String> {
     if ours == processes::INITIAL_PID_NAMESPACE {
         return Ok(());
     }
-    Err("this is a container: processes outside its PID namespace are not visible".into())
+    Err("processes outside this PID namespace are not visible, as in a container".into())
 }
 
 fn others_files(hidden: usize) -> String {

@@ -127,7 +127,7 @@ fn state(file: &File) -> State {
             format!("fathom (process {pid}) is writing this file")
         } else {
             format!(
-                "fathom made this file, but its process {pid} ended without completing the mark: it was killed, or another program wrote to the file meanwhile, so other data may be in it"
+                "fathom made this file, but process {pid} ended without completing the mark, probably because it was killed or because another program used the file; the file may hold other data"
             )
         });
     }

@@ -74,7 +74,7 @@ fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
     }
     match (cached_before, page_cache::count_cached_pages(file).map(|p| p.cached)) {
         (Ok(before), Ok(after)) if after > before => {
-            Err("direct reads of the target went through the page cache".into())
+            Err("more of the target was in the page cache after the direct reads than before: they went through it, or another program read the target".into())
         }
         _ => Ok(probe),
     }

@@ -416,7 +416,7 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
         return Ok(());
     }
     Err(MachineError::Refused(format!(
-        "{} holds {}, so it is never written; if that is not needed, remove it first with `wipefs --all {}`, or overwrite it with zeros",
+        "{} holds {}, so it is never written; if that content is not needed, first remove all signatures with `wipefs --all {}`, or overwrite the device with zeros",
         name::shown(path),
         found.join(" and "),
         name::shown(path)

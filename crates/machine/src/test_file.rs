@@ -566,7 +566,7 @@ impl TestFile {
                 }
                 Err(_) if Instant::now() >= until => {
                     return Err(MachineError::Refused(format!(
-                        "{} is not shared with {maker}: the test file that it created did not appear here within {1} s ({file_name}); name a directory on storage that all hosts share, or remove --shared and --shift-hosts",
+                        "{} seems not to be shared with {maker}: the test file of that host did not appear here within {1} s ({file_name}); name a directory on storage that all hosts share, or remove --shared and --shift-hosts",
                         name::shown(dir),
                         VISIBLE_WITHIN.as_secs()
                     )));

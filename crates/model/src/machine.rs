@@ -203,14 +203,14 @@ impl Place {
             }
             let has = |name: &str| fs.attributes.iter().any(|a| a == name);
             if has("journal_data") || fs.options.split([',', ' ']).any(|o| o == "data=journal") {
-                return Some("its data go through the journal of the file system".into());
+                return Some("file data go through the journal of the file system".into());
             }
             if has("compressed") && fs.kind == "btrfs" {
                 return Some("btrfs compresses its data".into());
             }
         }
         let DirectIo { memory_align, offset_align } = self.direct?;
-        (memory_align == 0 && offset_align == 0).then(|| "statx reports no alignment for it".into())
+        (memory_align == 0 && offset_align == 0).then(|| "statx reports no alignment for direct I/O".into())
     }
 
     /// Returns the type of the file system, or `block device`.

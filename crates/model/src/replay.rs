@@ -271,7 +271,7 @@ impl Figure {
             _ => None,
         };
         let why = difference.is_none().then(|| match (original, fit) {
-            (None, _) => "the capture does not contain it".to_owned(),
+            (None, _) => "unknown in the capture".to_owned(),
             (_, None) => "the job has too few operations".to_owned(),
             _ => "the capture has none".to_owned(),
         });

@@ -690,7 +690,7 @@ fn check_tag(tag: &str) -> Result<(), String> {
     } else if tag.chars().any(|c| c.is_whitespace() || c.is_control()) {
         "a tag is one word; join its parts with -"
     } else if tag == "last" || tag.starts_with("last~") {
-        "this word means the newest session; choose another one"
+        "this word names a session by its age; choose another one"
     } else {
         return Ok(());
     };

@@ -499,7 +499,7 @@ pub const LATE_SHARE: f64 = 0.1;
 /// Why the runs do not decide whether a load meets the latency target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyOpen {
-    /// The latency exceeds the target only by fathom's own lateness.
+    /// The latency exceeds the target only because of fathom's own lateness.
     Lateness,
     /// One run does not show how much runs vary.
     OneRun,
@@ -520,7 +520,7 @@ impl WhyOpen {
         match self {
             Self::Lateness => [
                 "late",
-                "only fathom's own lateness exceeds the target",
+                "the latency exceeds the target only because of fathom's own lateness",
                 "stop other programs, or use more --depth or --workers",
             ],
             Self::OneRun => ["1 run", "one run proves nothing", "use a larger --budget"],

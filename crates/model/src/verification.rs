@@ -174,7 +174,7 @@ impl State {
         let writes = state.verification.writes();
         if synced > writes || begun < synced || begun > state.verification.next_sync(synced) {
             return Err(format!(
-                "it has {synced} stable and {begun} begun writes of {writes}, which is not possible"
+                "the state counts {synced} stable and {begun} begun writes of {writes}, which is not possible"
             ));
         }
         Ok(state)

@@ -34,7 +34,7 @@ impl Failure {
         match self {
             Self::Usage(text) | Self::Refused(text) | Self::Pointed { plain: text, .. } => text,
             Self::Elsewhere(_) => "another host prints the reason",
-            Self::Interrupted => "interrupted before the first measurement; no files remain",
+            Self::Interrupted => "interrupted; there is no result",
         }
     }
 

@@ -34,14 +34,16 @@ pub fn other_owner_advice() -> String {
 /// for errors that need no explanation.
 pub fn cause(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
-        Some(libc::EFBIG) => "; files may not become that large here (`ulimit -f` shows the limit)",
+        Some(libc::EFBIG) => {
+            "; files may not become that large here (`ulimit -f` shows the limit of this process; the file system may have a lower one)"
+        }
         Some(libc::EMFILE) => "; this process may not open more files (`ulimit -n` shows the limit)",
         Some(libc::ENFILE) => "; the machine has too many open files (`sysctl fs.file-max` shows the limit)",
         Some(libc::EAGAIN) => {
             "; no more threads may be started here, or there is no memory for one (`ulimit -u` and `ulimit -v` show the limits)"
         }
         Some(libc::ENOMEM) => {
-            "; this process may not have more memory (`ulimit -v` and, for locked memory, `ulimit -l` show the limits)"
+            "; there is not enough memory, or a limit is reached (`ulimit -v` and, for locked memory, `ulimit -l` show the limits)"
         }
         Some(libc::ENOSPC | libc::EDQUOT) => "; make room there, or name another path",
         _ => "",

@@ -485,7 +485,7 @@ pub(crate) fn choose_loads(
     let axes = &sweep_spec.axes;
     if let Some(many) = axes.targets.iter().find(|t| **t > targets) {
         return Err(Failure::Usage(format!(
-            "--targets {many}: there are {targets}; name more targets, or use a smaller number"
+            "--targets {many}: only {targets} given; name more targets, or use a smaller number"
         )));
     }
     if sweep_spec.preset.is_some_and(|p| p.name == IOMETER) {

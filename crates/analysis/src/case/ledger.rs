@@ -95,7 +95,11 @@ fn account(case: &Case, layers: &[CountedLayer], kind: Kind) -> Option<Account> 
             with_sync: with_sync.map(|s| to_io_totals(flow_of(s, kind))),
             difference,
             tolerance_bytes,
-            word: if others.is_empty() { word } else { format!("{word} with {}", others.join(", ")) },
+            word: if others.is_empty() {
+                word
+            } else {
+                format!("{word}, together with {}", others.join(", "))
+            },
         }
     };
     let mut entries: Vec<LedgerEntry> = layers.iter().map(entry).collect();
@@ -472,8 +476,8 @@ fn parallel_layers_are_added_up() {
         snapshot.files.insert("/sys/block/vdb/stat".into(), text);
     }
     let layers = ledger_from(&record).read.unwrap().layers;
-    assert_eq!(layers[1].word, "100 % more with vdb");
-    assert_eq!((layers[2].step, layers[2].word.as_str()), (1, "100 % more with vda"));
+    assert_eq!(layers[1].word, "100 % more, together with vdb");
+    assert_eq!((layers[2].step, layers[2].word.as_str()), (1, "100 % more, together with vda"));
 }
 
 #[test]

@@ -186,10 +186,13 @@ fn check_sync_without_flush(case: &Case) -> Known<Answer> {
              count separately",
         );
     }
+    let counted = |count: u64, one: &str, many: &str| {
+        format!("{} {}", show_count(count as f64), if count == 1 { one } else { many })
+    };
     let sentence = format!(
-        "{} syncs were requested, but the disk got {} flushes.",
-        show_count(requested as f64),
-        show_count(flushed as f64)
+        "{} requested, but the disk got {}.",
+        counted(requested, "sync was", "syncs were"),
+        counted(flushed, "flush", "flushes")
     );
     not_durable_finding(case, &sentence, numbers)
 }
@@ -221,7 +224,8 @@ const BARRIERS_OFF: Check = Check {
     formula: formula!(
         "Any of the mount options `nobarrier`, `barrier=0`, `barrier=none`, `fsync_mode=nobarrier` or \
          (overlay) `volatile` or `fsync=volatile`, or any of the libraries libeatmydata, nosync and \
-         libnofsync. One is enough: each turns a sync into a no-op."
+         libnofsync. One is enough: with each of them, a sync sends no flush to the disk or does nothing at \
+         all."
     ),
     provoke: "mount -o remount,nobarrier /mnt\nfathom run --rw randwrite --depth 1 --fsync 1 /mnt",
     fix: "Mount with barriers (`mount -o remount,barrier`), and start fathom without libraries that skip \
@@ -241,7 +245,7 @@ const BARRIERS_OFF: Check = Check {
 
 fn check_barriers_off(case: &Case) -> Known<Answer> {
     if let Some(what) = describe_sync_skipper(case) {
-        let sentence = format!("Syncs are skipped here: {what}.");
+        let sentence = format!("Here, syncs send no flush to the disk: {what}.");
         return not_durable_finding(case, &sentence, evidence([]));
     }
     let machine = case.machine.ok_or("the record names no host")?;
@@ -368,7 +372,7 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<FlushTime>
     }
     if ns_per_flush(ms + rounding_ms) >= minimum_ns {
         let flushes = show_count(flushes);
-        return Err(format!("{flushes} flushes are too few to time them in whole milliseconds"));
+        return Err(format!("too few flushes ({flushes}) to time them in whole milliseconds"));
     }
     let cause = if is_virtual {
         "the host may not pass flushes on to its disk, and synced data may be lost in a power failure"
@@ -413,8 +417,12 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
         return detail!(
             Severity::Biases,
             evidence([("runs_without_sync", failed as f64)]),
-            "The writes of {failed} of {} runs were never made durable: the final sync did not succeed.",
-            case.runs.len()
+            "The final sync did not succeed in {failed} of {}: writes of {} may not be durable.",
+            match case.runs.len() {
+                1 => "1 run".to_owned(),
+                count => format!("{count} runs"),
+            },
+            if failed == 1 { "this run" } else { "these runs" }
         )
         .with_fix("See the notes for the reason (`dmesg` shows disk errors), and measure again.".to_owned())
         .found();

@@ -185,7 +185,7 @@ fn check_hosts_apart(case: &Case) -> Known<Answer> {
             ));
         }
         let sentence = match apart {
-            0 => "All hosts began at the same time, by accurate clocks.".to_owned(),
+            0 => "All hosts began at nearly the same time in every run.".to_owned(),
             _ => format!("All hosts began at the same time in all but {apart} of {runs} runs."),
         };
         return holds(sentence, numbers);
@@ -269,7 +269,7 @@ fn check_unequal_work(case: &Case) -> Known<Answer> {
     let hosts = hosts_of_job(case);
     let runs = measured_runs(case);
     if runs.is_empty() {
-        return Err("no run ended on all hosts".into());
+        return Err("no run with operations ended on all hosts".into());
     }
     let sizes = |rank: usize| -> Vec<Option<u64>> {
         let on_host = hosts.get(rank).map(|h| h.target_bytes.as_slice()).unwrap_or_default();
@@ -304,7 +304,8 @@ fn check_unequal_work(case: &Case) -> Known<Answer> {
             Severity::Biases,
             numbers,
             "In {apart} of {} runs, hosts did not run for the same time; in the worst run all ran together \
-             for {} of the time. The rate covers that time, the percentiles cover all operations.",
+             for {} of the time. The rate covers only the time in which all ran; the percentiles cover all \
+             operations.",
             runs.len(),
             show_share(least_together)
         );
@@ -332,13 +333,13 @@ const ANOTHERS_CACHE: Check = Check {
             source), the host that made each file, and the bytes that all hosts read in the run that read most, \
             compared with the span. No kernel file.",
     formula: formula!(
-        "For a file or device that several hosts read, c = bytes read by all / span: at random, 1 - (1 - \
-         e^-c) / c of the reads are of a block that was already read, and if n hosts read it in order, they \
-         read each block n times, so 1 - 1/n of the reads are repeated. Above {REPEATS_ABOVE} it is a note \
-         for direct I/O, where a server or an array may keep blocks that it has sent, and biased through the \
-         page cache of hosts that are one machine. Also a note for a file on shared storage that the reading \
-         host itself wrote: the server had it in memory, and a client of a cache-coherent file system may \
-         have it. With --shift-hosts N, a host reads its own file only if N is a multiple of the number of \
+        "For a file or device that several hosts read, c = bytes read by all / span. At random, 1 - (1 - \
+         e^-c) / c of the reads are of a block that was already read. If n hosts read in order, each block \
+         is read n times, so 1 - 1/n of the reads are repeated. Above {REPEATS_ABOVE} this is a note, \
+         because a server or an array may keep blocks that it has sent. It is biased if the hosts read \
+         through the page cache of one machine. Also a note for a file on shared storage that the reading \
+         host itself wrote: the server may still have it in memory, as may a client of a cache-coherent file \
+         system. With --shift-hosts N, a host reads its own file only if N is a multiple of the number of \
          hosts. Biased if hosts of one machine read parts of one file (--shared) through its page cache, \
          since the kernel reads ahead for all of them."
     ),
@@ -382,8 +383,8 @@ fn decide_shared_storage(case: &Case, storage: &Storage, ranks: &[usize]) -> Kno
             Some(_) if through_one_cache(case, ranks) => finding!(
                 Severity::Biases,
                 numbers,
-                "{} read parts of one file through the page cache of one machine: read-ahead for one host \
-                 serves the others.",
+                "{} read parts of one file, and hosts on one machine share its page cache: read-ahead for \
+                 one host may serve another.",
                 host_names(case, ranks)
             ),
             _ => holds("Each host reads what another host wrote.", numbers),
@@ -507,14 +508,15 @@ fn check_counted_twice(case: &Case) -> Known<Answer> {
     let device = shared.max_by_key(|(_, ranks)| ranks.len());
     let numbers = evidence([("hosts", hosts.len() as f64), ("kernels", kernels.len() as f64)]);
     let sentence = match (one_kernel, device) {
-        (Some(ranks), Some(_)) => {
-            format!("{} run on one kernel and use one device: they share both.", host_names(case, ranks))
-        }
+        (Some(ranks), Some(_)) => format!(
+            "{} run on one kernel, and hosts share a device: their rates depend on each other.",
+            host_names(case, ranks)
+        ),
         (Some(ranks), None) => {
             format!("{} run on one kernel: they share its CPUs, memory and clock.", host_names(case, ranks))
         }
         (None, Some((device, ranks))) => format!(
-            "{} use one device ({}): the sum is the rate of this device, divided among them.",
+            "{} seem to use one device ({}): the sum over these hosts is then the rate of that device.",
             host_names(case, ranks),
             device.name()
         ),
@@ -748,7 +750,7 @@ fn one_serial_number_is_one_device_and_a_server_is_no_finding() {
     record.header.hosts[1].places[0].layers[0].serial = Some("S1".into());
     let Ok(Answer::Finding(found)) = COUNTED_TWICE.answer(&record) else { panic!("silent") };
     assert!(
-        found.sentence.starts_with("a and b use one device (") && found.sentence.contains("S1"),
+        found.sentence.starts_with("a and b seem to use one device (") && found.sentence.contains("S1"),
         "{}",
         found.sentence
     );

@@ -175,8 +175,9 @@ impl Check {
             remaining_runs = Arc::clone(&runs_with_evidence);
             match self.ask_about(&case.with_runs(runs_with_evidence), answers) {
                 Ok(Answer::Finding(mut found)) => {
+                    let were = if checked_runs == 1 { "was" } else { "were" };
                     found.sentence += &format!(
-                        " Only {checked_runs} of {} runs were checked: {first_why}.",
+                        " Only {checked_runs} of {} runs {were} checked: {first_why}.",
                         case.runs.len()
                     );
                     return found.found();

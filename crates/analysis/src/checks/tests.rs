@@ -244,7 +244,7 @@ fn each_check_leaves_out_only_the_runs_that_it_could_not_read() {
         None => found(&format!("{} runs.", case.runs.len())),
     });
     let sentence = if let Ok(Answer::Finding(f)) = &answer { f.sentence.as_str() } else { "" };
-    assert!(sentence.starts_with("1 runs. Only 1 of 5 runs were checked: run "), "{answer:?}");
+    assert!(sentence.starts_with("1 runs. Only 1 of 5 runs was checked: run "), "{answer:?}");
     // The figures of all runs do not decide. Fewer runs would, but that would be a choice of runs.
     let answer = ask_with(|case| match case.runs.len() {
         5 => Err("the runs vary too much".into()),

@@ -257,7 +257,7 @@ fn check_lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
             return Ok(found(
                 Severity::Relabels,
                 format!(
-                    "{names} delivered {below} of the {top} that were read: a layer in between has a cache."
+                    "{names} delivered {below} of the {top} that were read: a layer in between has a cache, or returned zeros for ranges that were never written."
                 ),
             ));
         }
@@ -308,7 +308,7 @@ fn check_foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
         ));
     }
     if foreign.saturating_add(below).saturating_add(written) > 0 {
-        return Ok(holds_with("Other processes used the disk too little to matter."));
+        return Ok(holds_with("The disk served too little other I/O to matter."));
     }
     Ok(holds())
 }

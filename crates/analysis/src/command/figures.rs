@@ -112,7 +112,7 @@ pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> Comman
 /// Returns the snapshot of a run at a moment.
 pub(super) fn snapshot_at(run: &Run, moment: Moment) -> Known<&Snapshot> {
     let found = run.evidence.iter().find(|snapshot| snapshot.moment == moment);
-    found.ok_or_else(|| "the session has no snapshot of that moment".to_owned())
+    found.ok_or_else(|| "the session lacks a snapshot of the run".to_owned())
 }
 
 /// Returns the topmost devices of the named files and of the current directory. Leaves out a device below another one:
@@ -220,7 +220,7 @@ fn check_that_reads_are_of_files(end: &CommandEnd) -> Known<()> {
     }
     if end.moved.as_ref().is_ok_and(|moved| moved.fetched_bytes > moved.read_call_bytes.saturating_mul(2)) {
         return Err(
-            "the devices delivered more than read calls returned, through mapped memory or read-ahead".into(),
+            "the devices delivered more than twice the bytes of the read calls: through mapped memory, asynchronous reads or read-ahead".into(),
         );
     }
     Ok(())
@@ -271,7 +271,7 @@ fn dirtied_by_others(start: &Known<&Snapshot>, stop: &Known<&Snapshot>, end: &Co
     if is_negligible(all, own) {
         return Ok(all);
     }
-    Err("part of the command's writes bypassed the page cache, so it is unknown how many dirty pages belong to other programs".into())
+    Err("some of the command's writes may have bypassed the page cache, so it is unknown how many dirty pages belong to other programs".into())
 }
 
 /// Returns the bytes that were made dirty in the page cache, by any process.
@@ -300,7 +300,7 @@ fn dirty_bytes_at_end(end: &CommandEnd, machine_dirty: &[Known<u64>; 3], others:
     if is_negligible(others.clone()?, wrote) && is_negligible(machine_dirty[0].clone()?, wrote) {
         return Ok(grown.min(wrote));
     }
-    Err("other programs dirtied pages too".into())
+    Err("memory also held dirty pages of other programs".into())
 }
 
 /// Returns the bytes by which the named files grew, without holes. Leaves out files whose dirty
@@ -330,7 +330,7 @@ fn stable_rate(end: &CommandEnd, seconds: f64, sync_seconds: &Known<f64>, others
     let foreign = others.clone()?;
     let limit = (NEGLIGIBLE_SHARE * wrote as f64).max(NEGLIGIBLE_BYTES as f64).min(wrote as f64 / 2.0);
     if end.final_sync != FinalSync::NotNeeded && foreign as f64 > limit {
-        return Err("the final sync also wrote data of other programs".into());
+        return Err("the final sync may also have written data of other programs".into());
     }
     Ok(wrote as f64 / 1e6 / (seconds + sync_seconds.clone()?))
 }
@@ -428,7 +428,7 @@ fn charged_bytes(
     stop: &Known<&Snapshot>,
 ) -> Known<BTreeMap<String, [u64; 2]>> {
     let cgroup = machine.ok_or("the record names no host")?.cgroup.as_ref().map_err(Clone::clone)?;
-    let file = cgroup.files.first().ok_or("the cgroup has no file that counts")?;
+    let file = cgroup.files.first().ok_or("the cgroup has no file that counts I/O")?;
     let charges = |snapshot: &Known<&Snapshot>| -> Known<BTreeMap<String, [u64; 2]>> {
         let text = snapshot.clone()?.text(file)?;
         Ok(match cgroup.version {
@@ -555,7 +555,10 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, min_bytes: u64)
             )
         }
         Ok(_) if fetched == 0 && memory.is_some() => {
-            format!("{amount}; all of it is memory ({}): no disk was read", memory.map_or("", String::as_str))
+            format!(
+                "{amount}; all of it came from memory ({}): no disk was read",
+                memory.map_or("", String::as_str)
+            )
         }
         Ok(cached) if fetched == 0 => {
             let cached = if *cached >= bytes { "all of it".to_owned() } else { amount_of(*cached) };

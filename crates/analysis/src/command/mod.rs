@@ -233,7 +233,7 @@ fn decide_gate(condition: &Condition, one: &CommandResult) -> Gate {
             let between = match one.runs.len() {
                 1 => String::new(),
                 _ if high.is_finite() => format!(" (95 % interval {} to {})", show_ns(low), show_ns(high)),
-                _ => ", two runs have no interval".to_owned(),
+                _ => ", too few runs for an interval".to_owned(),
             };
             format!("{}: {}{between}; the limit is {}.", one.command, show_ns(value), show_ns(limit_ns))
         }
@@ -325,7 +325,11 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         Some(device) if busy >= DEVICE_BUSY_SHARE => {
             return limiter(
                 "device",
-                format!("{} was busy {} of the time, {depth:.1} in flight", device.name, show_share(busy)),
+                format!(
+                    "{} was busy {} of the time, with {depth:.1} requests in flight",
+                    device.name,
+                    show_share(busy)
+                ),
             );
         }
         _ => {}
@@ -814,7 +818,9 @@ mod tests {
         assert!(rate(0, [own_pages, own_pages]).is_ok());
         // Written with O_DIRECT: the machine's dirty pages are those of others.
         assert!(rate(1, [100, 100]).is_ok());
-        assert!(rate(1, [own_pages, own_pages]).is_err_and(|why| why.contains("bypassed the page cache")));
+        assert!(
+            rate(1, [own_pages, own_pages]).is_err_and(|why| why.contains("have bypassed the page cache"))
+        );
         // Others wrote 64 MiB during the run, or during the final sync.
         assert!(rate(0, [2 * own_pages, 2 * own_pages]).is_err());
         assert!(rate(0, [own_pages, 2 * own_pages]).is_err());

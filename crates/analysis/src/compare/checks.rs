@@ -199,7 +199,7 @@ fn check_noise_floor(context: &Context) -> Vec<NamedAnswer> {
     let Some(floor) = metric.floor else {
         let why = format!(
             "each side is one session, so the difference between two sessions of one configuration is \
-             unknown, and {} counts as no difference; give several on each side: A1,A2,A3 B1,B2,B3",
+             unknown, and a change of up to {} counts as no difference; give several on each side: A1,A2,A3 B1,B2,B3",
             show_share(metric.margin)
         );
         return vec![(about, Err(why))];
@@ -225,7 +225,7 @@ fn check_noise_floor(context: &Context) -> Vec<NamedAnswer> {
 const MULTIPLE_LOOKS: ComparisonCheck = ComparisonCheck {
     id: CheckId::E16,
     name: "MULTIPLE_LOOKS",
-    belief: "a difference in one of many numbers means something",
+    belief: "a difference in one of many numbers is not due to chance",
     reads: "The p-values of all numbers of the comparison except the headline.",
     formula: formula!(
         "Of 20 numbers without a difference, one is outside its 95 % interval by chance. Holm's procedure \
@@ -322,7 +322,7 @@ fn check_sum_of_peaks(context: &Context) -> Vec<NamedAnswer> {
         return out;
     }
     let answer = Answer::Holds("The percentiles come from all operations.".into(), Evidence::new());
-    let missing = || Err("the reports of an older fathom contain no percentiles of single runs".into());
+    let missing = || Err("the reports contain no percentiles of single runs".into());
     vec![(Vec::new(), if has_percentiles_of_runs { Ok(answer) } else { missing() })]
 }
 

@@ -241,7 +241,7 @@ fn describe_pace(pace: Pace) -> String {
             let limits: Vec<String> = limits
                 .iter()
                 .flat_map(|(each, unit)| {
-                    each.named().map(move |(kind, limit)| format!("{kind}s {limit} {unit}"))
+                    each.named().map(move |(kind, limit)| format!("{limit} {unit} for {kind}s"))
                 })
                 .collect();
             format!("at most {}", limits.join(", "))
@@ -504,5 +504,5 @@ fn a_missing_limit_is_not_shown_as_zero() {
     let mut iops = model::job::PerKind::all(0.0);
     iops.write = 200.0;
     let each = describe_pace(Pace::Each { iops, bytes_per_s: model::job::PerKind::all(0.0) });
-    assert_eq!(each, "at most writes 200 IOPS");
+    assert_eq!(each, "at most 200 IOPS for writes");
 }

@@ -328,7 +328,7 @@ fn why_not_comparable(
         }
         if pooled.len() < sessions {
             return Some(format!(
-                "only {} of the {sessions} sessions of {side} have this result",
+                "this result is in only {} of the {sessions} sessions of {side}",
                 pooled.len()
             ));
         }
@@ -560,7 +560,7 @@ fn describe_differences(pair: &Pair) -> String {
     if differences.is_empty() {
         String::new()
     } else {
-        format!(" They differ in: {}.", differences.join("; "))
+        format!(" The sides differ in: {}.", differences.join("; "))
     }
 }
 

@@ -212,7 +212,11 @@ fn differences_that_may_be_the_subject_are_named_and_not_refused() {
         change(&mut b);
         let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &b, &options());
         assert_eq!(comparison.answer, ComparisonAnswer::Slower, "{part}: {}", comparison.sentence);
-        assert!(comparison.sentence.contains(&format!("They differ in: {part}")), "{}", comparison.sentence);
+        assert!(
+            comparison.sentence.contains(&format!("The sides differ in: {part}")),
+            "{}",
+            comparison.sentence
+        );
         assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Note))));
     }
 }

@@ -200,7 +200,7 @@ impl WeighedNumber {
             ));
         }
         let by_chance = format!(
-            "alone it would count as different, but among {numbers} numbers one differs this much by chance (p {chance:.2}, Holm)"
+            "alone it would count as different, but among {numbers} numbers one may differ this much by chance (p {chance:.2}, Holm)"
         );
         (ComparisonAnswer::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
     }
@@ -211,14 +211,14 @@ impl WeighedNumber {
         let least = comparison::smallest_p(n, m);
         if least > SIGNIFICANCE {
             return Some(format!(
-                "{n} runs against {m} are too few: by chance, even the clearest order of their ranks has a probability of {}; it takes 4 against 4, or 3 against 5",
+                "{n} runs against {m} are too few: even if every run of one side is faster than every run of the other, the probability of that by chance is {}; it takes 4 against 4, or 3 against 5",
                 show_share(least)
             ));
         }
         let p = self.p_ranks.unwrap_or(1.0);
         if p > SIGNIFICANCE {
             return Some(format!(
-                "a rank test does not confirm the difference (p {p:.2}): a few outlying runs cause it"
+                "a rank test does not confirm the difference (p {p:.2}): a few outlying runs may cause it"
             ));
         }
         if self.median_of_pairs.abs() <= self.margin.ln_1p() || (self.median_of_pairs > 0.0) != grows {
@@ -439,19 +439,19 @@ pub(super) fn decide_gate(
     let sentence = match outcome {
         GateOutcome::Failed => format!("Slower by more than {by}: {}.", join_names(&names)),
         GateOutcome::Undecided if names.is_empty() => {
-            format!("Whether anything is slower by more than {by} cannot be told: there is no number.")
+            format!("A slowdown of more than {by} cannot be decided: there is no number.")
         }
         GateOutcome::Undecided => {
             let numbers = join_names(&names);
             let sentence = if are_bounded {
                 format!("{numbers}.")
             } else {
-                format!("Whether it is slower by more than {by} cannot be told: {numbers}.")
+                format!("A slowdown of more than {by} is neither shown nor ruled out: {numbers}.")
             };
             sentence + &describe_needed_runs(runs_needed, options.run_order)
         }
         GateOutcome::Invalid => {
-            format!("Whether it is slower by more than {by} is not decided: {}.", join_names(&names))
+            format!("A slowdown of more than {by} cannot be decided: {}.", join_names(&names))
         }
         GateOutcome::Passed => format!("Not slower by more than {by}: {}.", join_names(&names)),
     };

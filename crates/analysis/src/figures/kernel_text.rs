@@ -273,11 +273,12 @@ pub(crate) fn read_link(layer: &Layer) -> Known<Link> {
         let both: Vec<String> = slow.into_iter().chain(narrow).collect();
         Ok((!both.is_empty()).then(|| both.join(" and ")))
     };
+    let lane_word = if lanes > 1.0 { "lanes" } else { "lane" };
     let payload = if speed <= TEN_BITS_MAX_GT_PER_S { PAYLOAD_OF_TEN_BITS } else { PAYLOAD_OF_130_BITS };
     Ok(Link {
         bytes_per_s: speed * 1e9 * payload / 8.0 * lanes,
         is_shared: false,
-        description: format!("a link of {lanes} lanes at {speed} GT/s"),
+        description: format!("a link of {lanes} {lane_word} at {speed} GT/s"),
         below: degradation(),
     })
 }

@@ -190,11 +190,17 @@ fn capture_differences(original: &Original) -> Vec<String> {
     }
     if original.left_out > 0 {
         out.push(format!(
-            "{} requests have no counterpart and were left out (commands to the device, operations on zones).",
-            show_count(original.left_out as f64)
+            "{} {} left out, because a replay has no counterpart (commands to the device, operations on zones).",
+            show_count(original.left_out as f64),
+            by_count(original.left_out, "request was", "requests were")
         ));
     }
     out
+}
+
+/// Returns `one` for a count of 1, otherwise `many`.
+fn by_count(count: u64, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
 }
 
 /// Returns the differences that come from the runs.
@@ -204,21 +210,32 @@ fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<Stri
         (
             counted.starved,
             format!(
-                "operations were read from the capture too late, by up to {most_late}, and so were \
-                 submitted late."
+                "{} read from the capture too late, by up to {most_late}, and so submitted late.",
+                by_count(counted.starved, "operation was", "operations were")
             ),
         ),
         (
             counted.held_by_depth,
-            format!("times an operation was due while all {depth} slots were taken; use a larger --depth."),
+            format!(
+                "{} an operation was due while every slot was taken; use a --depth above {depth}.",
+                by_count(counted.held_by_depth, "time", "times")
+            ),
         ),
         (
             counted.held_by_order,
-            "operations came late, because the table of 65,536 pending operations was full: \
-             earlier ones waited for others."
-                .into(),
+            format!(
+                "{} late, because the table of 65,536 pending operations was full: earlier operations waited for \
+                 others.",
+                by_count(counted.held_by_order, "operation came", "operations came")
+            ),
         ),
-        (counted.outside, "discards outside the ranges that were read or written were left out.".into()),
+        (
+            counted.outside,
+            format!(
+                "{} left out: outside the ranges that were read or written.",
+                by_count(counted.outside, "discard was", "discards were")
+            ),
+        ),
     ];
     let occurred = counts.into_iter().filter(|(count, _)| *count > 0);
     let mut out: Vec<String> =
@@ -258,10 +275,10 @@ fn figure_differences(replay: &Replay, figures: &[Compared], is_at_driver: bool)
         let p50 = change(&format!("{} p50", kind.word()));
         let Some(p50) = p50.filter(|change| change.abs() > LATENCY_WITHIN) else { continue };
         let why = match kind {
-            _ if is_at_driver => "the device is in another state or under other load",
+            _ if is_at_driver => "the device, its state or its load differs",
             Kind::Sync => "a sync here is an fdatasync of the target, which the kernel hands to a thread",
             _ => {
-                "the capture counts from the driver and the replay from its system call, and the device may be in another state"
+                "the capture counts from the driver and the replay from its system call, and the device or its state may differ"
             }
         };
         out.push(format!("The median {} takes {} than in the capture: {why}.", kind.word(), by(p50)));
@@ -353,8 +370,8 @@ fn figures_of_replay_and_original_are_compared_with_reasons() {
     for part in ["15 operations were read", "35 times an operation was due", "without gaps"] {
         assert!(held.differs.iter().any(|why| why.contains(part)), "{part}: {:?}", held.differs);
     }
-    let fast = compare_replay(ReplayPace::Fast, |replay| replay.original.left_out = 2, None);
-    assert!(fast.differs.len() == 3 && fast.differs[0].starts_with("2 requests"), "{:?}", fast.differs);
+    let fast = compare_replay(ReplayPace::Fast, |replay| replay.original.left_out = 1, None);
+    assert!(fast.differs.len() == 3 && fast.differs[0].starts_with("1 request was "), "{:?}", fast.differs);
 }
 
 #[test]

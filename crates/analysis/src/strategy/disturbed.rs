@@ -227,11 +227,11 @@ pub struct Neighbour {
 }
 
 impl Neighbour {
-    /// `the machine was busy before the first run: 240 MB/s of other processes on vda (480 requests/s), of the visible processes most by dd (4711)`.
+    /// `the machine was busy before the first run: 240 MB/s of other processes on vda (480 requests/s), visible processes with the most I/O: dd (4711)`.
     pub fn sentence(&self) -> String {
         let most = match self.processes.as_slice() {
-            [] => "by a process that fathom cannot identify".to_owned(),
-            names => format!("of the visible processes most by {}", names.join(", ")),
+            [] => "by processes that fathom cannot identify".to_owned(),
+            names => format!("visible processes with the most I/O: {}", names.join(", ")),
         };
         format!("the machine was busy before the first run: {}, {most}", self.by.describe())
     }
@@ -557,8 +557,8 @@ mod tests {
             Neighbour { by: by.clone(), processes }.sentence()
         };
         let named = sentence(&["dd (4711)", "cp (9)"]);
-        assert!(named.ends_with(", of the visible processes most by dd (4711), cp (9)"), "{named}");
-        assert!(sentence(&[]).ends_with(", by a process that fathom cannot identify"), "{}", sentence(&[]));
+        assert!(named.ends_with(", visible processes with the most I/O: dd (4711), cp (9)"), "{named}");
+        assert!(sentence(&[]).ends_with(", by processes that fathom cannot identify"), "{}", sentence(&[]));
         Ok(())
     }
 

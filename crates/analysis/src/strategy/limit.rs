@@ -113,14 +113,14 @@ pub(super) fn next(done: &[Summary], plan: &StrategyPlan, target: &LatencyTarget
     };
     let points = points(done, target);
     if is_time_up(done, plan) {
-        return Next::Done(format!("the time was up after {} loads", points.len()));
+        return Next::Done(format!("the time was up; loads measured: {}", points.len()));
     }
     match next_load(&points, plan, target, capacity) {
         Some(offered) => {
             let repeat = points.iter().find(|p| p.offered == offered).map_or(0, Point::count);
             Next::Measure { job: 1, repeat, attempt: 0, offered_iops: Some(offered) }
         }
-        None => Next::Done(format!("{} loads were measured", points.len())),
+        None => Next::Done(format!("loads measured: {}", points.len())),
     }
 }
 

@@ -26,8 +26,12 @@ use std::collections::BTreeMap;
 /// Returns the next run of a fixed number of rounds: the first one that is not done yet, in the
 /// order of the rounds. `Done` after the last round.
 pub(super) fn next_in_rounds(done: &[Summary], plan: &StrategyPlan) -> Next {
-    next_among(done, plan, |_, rates| (rates.len() as u32) < plan.runs)
-        .unwrap_or_else(|| Next::Done(format!("{} jobs were measured {} times each", plan.jobs, plan.runs)))
+    next_among(done, plan, |_, rates| (rates.len() as u32) < plan.runs).unwrap_or_else(|| {
+        Next::Done(format!(
+            "all planned runs were measured (jobs: {}, runs of each: {})",
+            plan.jobs, plan.runs
+        ))
+    })
 }
 
 /// Returns the next run of the jobs that need more runs; `None` if no job does. `is_open` gets the
@@ -86,13 +90,13 @@ pub(super) fn next_until_steady(done: &[Summary], plan: &StrategyPlan, at_most: 
         done,
         plan,
         |rates| is_steady(rates, at_most),
-        ["are steady", "became steady"],
+        ["is steady", "became steady"],
         &format!("{at_most} rounds"),
     )
 }
 
 /// Ends a strategy. The reason names the jobs that reached the strategy's goal, and those that did not within the maximum number of
-/// rounds or runs (`within`). `all` and `some` are the predicates for all jobs and for some of them.
+/// rounds or runs (`within`). `all` and `some` are the predicates for every job and for some jobs.
 fn end_with_reason(
     done: &[Summary],
     plan: &StrategyPlan,
@@ -103,7 +107,7 @@ fn end_with_reason(
     let (achieved, missed): (Vec<usize>, Vec<usize>) =
         (0..plan.jobs).partition(|job| is_achieved(&rates(done, *job)));
     if missed.is_empty() {
-        return Next::Done(format!("all {} jobs {all}", plan.jobs));
+        return Next::Done(format!("every job {all}"));
     }
     let (achieved, missed) = (jobs_in_words(&achieved), jobs_in_words(&missed));
     Next::Done(format!("{achieved} {some}; {missed} did not within {within}"))
@@ -201,7 +205,9 @@ fn half_share(rates: &[f64]) -> Option<f64> {
 pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<String> {
     let (runs, asked) = (rates.len(), show_share(share));
     let Some(half) = half_share(rates) else {
-        return (runs > 0).then(|| format!("{job}: {runs} runs have no interval, and {asked} was requested"));
+        return (runs > 0).then(|| {
+            format!("{job}: the rate has no interval (runs measured: {runs}), and {asked} was requested")
+        });
     };
     let reached = show_share(half);
     if is_precise(rates, share) {

@@ -236,8 +236,8 @@ pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
         _ if noisy == tests && most == fewest => (fewest.to_string(), String::new()),
         _ if noisy == tests => (format!("{fewest} to {most}"), ", more if its runs vary more".to_owned()),
         _ => {
-            let which = format!("the {noisy} of {tests} tests that vary most ran up to {most} times");
-            (fewest.to_string(), format!(", and {which}"))
+            let more = format!(", and the tests that vary most ({noisy} of {tests}) ran up to {most} times");
+            (fewest.to_string(), more)
         }
     };
     let first = format!("each test ran {first} times on every target");
@@ -247,7 +247,7 @@ pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
             // Four times as many runs halve an interval.
             let longer = budget_ns.saturating_mul(4).div_ceil(1_000_000_000);
             format!(
-                "; then the time was up: --budget {longer}s would about halve the intervals of the {open} that vary most"
+                "; then the time was up: --budget {longer}s would about halve the intervals that are still too wide (tests: {open})"
             )
         }
     };

@@ -33,7 +33,7 @@ impl Conclusion for Scaling {
             let ends = row.efficiency_interval.map_or_else(String::new, |[low, high]| {
                 format!(" (95 % interval {} to {})", show_share(low), show_share(high))
             });
-            let share = row.efficiency.map_or_else(|| "no number".into(), show_share);
+            let share = row.efficiency.map_or_else(|| "an unknown share".into(), show_share);
             format!(
                 "with {}, the rate per host is {share}{ends} of that with the fewest hosts",
                 hosts_label(row.hosts)
@@ -50,7 +50,7 @@ impl Conclusion for Scaling {
             ),
             (false, _) => (
                 AnswerWord::CannotTell,
-                "the runs vary too much to show beyond how many hosts further hosts add more latency than rate; use more --runs"
+                "the runs vary too much to show at how many hosts latency begins to grow faster than the rate; use more --runs"
                     .to_owned(),
             ),
         };

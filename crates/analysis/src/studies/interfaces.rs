@@ -408,9 +408,11 @@ fn explain_unranked(unranked: &[&RatedRow], fastest: &RankedRow, ranked: usize, 
     let have = if names.len() == 1 { "has" } else { "have" };
     let (names, reasons, fastest) = (list_names(&names), reasons.join("; "), &fastest.row.interface);
     if ranked == 1 {
-        return format!("only {fastest} has a number: {names} {have} none ({reasons})");
+        return format!("only {fastest} can be ranked: {names} {have} no comparable rate ({reasons})");
     }
-    format!("{names} {have} no number ({reasons}); of the others, {fastest} was the fastest on the mean")
+    format!(
+        "{names} {have} no comparable rate ({reasons}); of the others, {fastest} was the fastest on the mean"
+    )
 }
 
 /// Returns a bound as a whole percentage, rounded up.
@@ -473,14 +475,14 @@ impl<'a> RankedRow<'a> {
         let is_slowest = |one: &RankedRow| one.row.interface == slowest.row.interface;
         if let Some(plainest) = plainest {
             let rank = if is_slowest(plainest) { ", the slowest, does" } else { " does" };
-            sentence += &format!(" {}{rank} {}", plainest.row.interface, show_rate(plainest.rate));
+            sentence += &format!(" {}{rank} {} MB/s", plainest.row.interface, show_rate(plainest.rate));
             sentence += &find_reason(self.row, plainest.row, results)
                 .map_or_else(String::new, |why| format!("; {why}"));
             sentence += ".";
         }
         if !is_slowest(self) && !plainest.is_some_and(is_slowest) {
             sentence +=
-                &format!(" The slowest is {} with {}.", slowest.row.interface, show_rate(slowest.rate));
+                &format!(" The slowest is {} with {} MB/s.", slowest.row.interface, show_rate(slowest.rate));
         }
         sentence
     }
@@ -818,12 +820,13 @@ fn the_bound_of_a_work_is_also_that_of_the_answer_and_covers_the_printed_rates()
 fn nothing_is_recommended_while_a_row_has_no_number() {
     let mut record = record_of_interfaces(|fixtures| fixtures[0].errors = 1);
     let api = table(&record);
-    let only = "No recommendation, because only ring has a number: pread has none (I/O errors).";
+    let only =
+        "No recommendation, because only ring can be ranked: pread has no comparable rate (I/O errors).";
     let answer = api.answer().unwrap();
     assert_eq!((answer.word, answer.sentence.as_str()), (AnswerWord::CannotTell, only));
     assert!(api.advice.is_empty(), "{:?}", api.advice);
     comparison(&mut record).candidates[2].delivers_bytes = true;
-    let known = "No recommendation, because pread has no number (I/O errors); of the others, blind was the fastest on the mean.";
+    let known = "No recommendation, because pread has no comparable rate (I/O errors); of the others, blind was the fastest on the mean.";
     assert_eq!(table(&record).answer().unwrap().sentence, known);
 }
 

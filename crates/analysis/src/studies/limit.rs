@@ -408,7 +408,9 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad, measured: &[Point]) -> St
             format!("No load is proven to meet {target} or to miss it: {}.", open(next))
         }
         (None, None, None) => {
-            format!("No load was offered, so nothing is known about {target}; measure again, to the end.")
+            format!(
+                "No load was offered, so nothing is known about {target}: the session ended early, or the closed loop completed nothing."
+            )
         }
     }
 }

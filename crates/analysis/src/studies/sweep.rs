@@ -560,12 +560,12 @@ fn decide_by_rivals(grid: &Grid, search: &BestCellSearch, race: &Race, rivals: &
         return (
             Chosen::CannotTell,
             format!(
-                "{change} afterwards than while it was chosen, so the target changes; sweep again when the target is quiet"
+                "{change} afterwards than while it was chosen, so the speed of the target changes; sweep again when the target is quiet"
             ),
         );
     }
     let tolerance = show_share(grid.tolerance);
-    let none_is = |share: &str| format!("no setting is {} (95 %)", race.measure.better_by(share));
+    let none_is = |share: &str| format!("no setting is {} (95 % confidence)", race.measure.better_by(share));
     if rivals.above_tolerance == 0 {
         return (Chosen::Fastest, none_is(&tolerance));
     }
@@ -602,7 +602,7 @@ fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
         Search::Exhaustive | Search::InOrder(_) => {
             // This number of runs of each cell gives enough repeats.
             let runs = 1 + FEWEST_REPEATS.div_ceil(race.cells.len().max(1));
-            format!("`--exhaustive --runs {runs}` settles it")
+            format!("`--exhaustive --runs {runs}` measures it")
         }
     };
     format!("too few cells were measured more than once, so the noise between runs is unknown; {advice}")
@@ -612,7 +612,7 @@ fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
 fn why_unfinished(race: &Race) -> String {
     match race.decision {
         Some(_) if race.measure == Measure::P99 => {
-            "no run had the thousand operations that a p99 needs; type a longer --time, or --by latency"
+            "no run has a p99, which needs a thousand operations; type a longer --time, or --by latency"
                 .into()
         }
         Some(_) => "no cell could be measured".into(),
@@ -629,7 +629,7 @@ fn measured_sentence(race: &Race) -> String {
         (Some(_), failed) => (String::new(), format!(" and {failed} could not be")),
         (None, _) => (format!(" of {all}"), String::new()),
     };
-    let cells = if all == 1 { "cell was" } else { "cells were" };
+    let cells = if all == 1 || (seen == 1 && of_all.is_empty()) { "cell was" } else { "cells were" };
     let spread =
         race.noise().map_or_else(String::new, |s| format!("; runs of one cell differ by {}", show_share(s)));
     format!("{seen}{of_all} {cells} measured{failed}{spread}")
@@ -724,7 +724,7 @@ fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAn
 fn describe_slow_cell(setting: &Setting, iops: f64) -> String {
     let least = least_iops(setting.workers);
     format!(
-        "{} reached {} operations a second; at {least} or fewer, larger sizes are left out for {} threads",
+        "{} reached {} operations a second; at {least} or fewer, larger sizes are left out (workers: {})",
         setting.describe(),
         show_rate(iops),
         setting.workers
@@ -1120,7 +1120,7 @@ mod tests {
         let (_, sweep) = judged(&once);
         let work = &sweep.works[0];
         assert_eq!((work.chosen, work.decided), (Chosen::CannotTell, false), "{}", work.sentence);
-        assert!(work.sentence.contains("`--exhaustive --runs 3` settles it"), "{}", work.sentence);
+        assert!(work.sentence.contains("`--exhaustive --runs 3` measures it"), "{}", work.sentence);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! 2. Flushes of tasks that write nothing are added to the writes of the task that writes most.
 //! 3. [`Fitted::toml`] writes the text of the job file.
 
+use crate::completeness::format_count;
 use crate::fit::distributions;
 use crate::fit::distributions::Law;
 use crate::fit::pacing::{LoopKind, Pacing, PacingFigures, Side};
@@ -167,7 +168,7 @@ impl Fitted {
         let more = fitted.streams.len().saturating_sub(MAX_STREAMS);
         fitted.streams.truncate(MAX_STREAMS);
         if more > 0 {
-            fitted.remarks.push(format!("{more} streams are omitted: a job has at most {MAX_STREAMS}."));
+            fitted.remarks.push(format!("Streams omitted, because a job has at most {MAX_STREAMS}: {more}."));
         }
         fitted.remark(surveyed, if writer.is_none() { foreign_syncs } else { 0 });
         fitted
@@ -175,16 +176,16 @@ impl Fitted {
 
     fn remark(&mut self, surveyed: &Surveyed, lost_syncs: u64) {
         let remarks = [
-            (surveyed.left_out, "requests are omitted: a job has no operation for them."),
-            (lost_syncs, "flushes are omitted: there are no writes to flush."),
-            (surveyed.large, "operations larger than 1 GiB count as 1 GiB."),
+            (surveyed.left_out, "Requests omitted, because a job has no such operation"),
+            (lost_syncs, "Flushes omitted, because there are no writes to flush"),
+            (surveyed.large, "Operations larger than 1 GiB, counted as 1 GiB"),
             (
                 surveyed.unfinished,
-                "operations have no known completion: think times and depths of their tasks are unknown.",
+                "Operations without a known completion, so think times and depths of their tasks are unknown",
             ),
         ];
         let remarks = remarks.into_iter().filter(|(count, _)| *count > 0);
-        self.remarks.extend(remarks.map(|(count, what)| format!("{} {what}", show_count(count as f64))));
+        self.remarks.extend(remarks.map(|(count, what)| format!("{what}: {}.", show_count(count as f64))));
     }
 }
 
@@ -272,10 +273,10 @@ impl LoadOfPart<'_> {
         };
         let name = if name.is_empty() { "task" } else { name };
         let mut about = vec![format!(
-            "{name}{}: {whose}{} operations, {} flushes",
+            "{name}{}: {whose}{}, {}",
             self.what,
-            show_count(self.load.data() as f64),
-            show_count(self.load.syncs as f64)
+            format_count(self.load.data(), "operations"),
+            format_count(self.load.syncs, "flushes")
         )];
         if name == OTHER_TASKS {
             about.push("Each of these tasks has less than 1 % of the operations, 2 % of the bytes and 5 % of the flushes, or 16 tasks have more operations".into());
@@ -558,7 +559,7 @@ fn format_think_law(law: &Law, factor: f64) -> (String, String) {
     let (text, fits) = format_law(law, factor);
     let mean = show_ns((law.think.mean_ns + law.overhead_ns) as f64);
     let taken = show_ns(law.overhead_ns as f64);
-    (text, format!("mean {mean} minus {taken}, the overhead of any program; {fits}"))
+    (text, format!("mean {mean} minus {taken}, counted as overhead of any program; {fits}"))
 }
 
 /// Formats the fitted distribution of times as the value of a key, with a comment on the fit. Times are

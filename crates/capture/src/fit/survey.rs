@@ -91,7 +91,7 @@ pub enum CannotFit {
     #[error("the capture contains no requests, so there is nothing to fit")]
     Requests,
     /// The capture has only flushes.
-    #[error("the capture contains {0} flushes but no reads or writes, and a job needs reads or writes")]
+    #[error("the capture contains only flushes ({0}), and a job needs reads or writes")]
     Data(u64),
     /// All requests have the same time.
     #[error("all requests have the same time, so their rate is unknown")]

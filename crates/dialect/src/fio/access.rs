@@ -104,7 +104,8 @@ fn only_reading_log(job: &Job) -> Result<(), Fault> {
     if [Kind::Write, Kind::Trim].iter().all(|kind| skip.contains(kind)) {
         return Ok(());
     }
-    let why = "--readonly forbids writes, and the log may contain some; type replay_skip=write,trim too";
+    let why =
+        "--readonly forbids writes and trims, and the log may contain some; type replay_skip=write,trim too";
     Err(job.fault("read_iolog", why))
 }
 
@@ -269,7 +270,7 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     let given: u32 = sizes.iter().filter_map(|(_, share)| *share).sum();
     let open = sizes.iter().filter(|(_, share)| share.is_none()).count() as u32;
     if given > 100 && open > 0 {
-        return Err("the percentages add up to more than 100; type some that add up to 100".into());
+        return Err("the percentages add up to more than 100; type percentages that add up to 100".into());
     }
     let each = 100_u32.saturating_sub(given) / open.max(1);
     let mut sizes: Vec<(u32, u32)> =

@@ -204,7 +204,7 @@ fn idle(value: &str) -> Result<Option<Idle>, String> {
         "system" => Ok(Some(Idle::All)),
         "percpu" => Ok(Some(Idle::Each)),
         _ => Err(format!(
-            "--idle-prof={value}: fathom reads idle times from the kernel, without calibration; type none, system or percpu"
+            "--idle-prof={value}: fathom has no such value, since it reads idle times from the kernel; type none, system or percpu"
         )),
     }
 }

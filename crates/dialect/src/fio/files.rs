@@ -111,7 +111,7 @@ pub(super) fn filesize_range(job: &Job) -> Result<Option<(u64, u64)>, Fault> {
     let Some((least, most)) = text.and_then(|text| text.split_once('-')) else { return Ok(None) };
     let bytes = |text: &str| job.units("filesize").whole(text).map_err(|why| job.fault("filesize", why));
     let (least, most) = (bytes(least)?, bytes(most)?);
-    let why = "the range is empty; type the smaller size first, such as 4k-64k";
+    let why = "the range must begin above 0 and not fall; type the smaller size first, such as 4k-64k";
     job.refuse_if(least == 0 || least > most, "filesize", why)?;
     Ok(Some((least, most)).filter(|_| least < most))
 }

@@ -678,7 +678,9 @@ impl Environment for Machine {
     fn cpus_of_node(&self, node: u32) -> Result<String, String> {
         match read(&format!("{NODES}/node{node}/cpulist")) {
             Ok(list) => Ok(list.trim().into()),
-            Err(_) => Err(format!("there is no NUMA node {node}; the nodes are: {}", self.nodes()?)),
+            Err(_) => {
+                Err(format!("there is no NUMA node {node}; the nodes with memory are: {}", self.nodes()?))
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) const ZONED: &str = "fathom does not support zoned devices; remove th
 const SPRANDOM: &str = "fathom does not precondition within a job; first fill the device with a job of rw=write and loops=2, and remove the option";
 const PLACEMENT: &str = "data placement needs NVMe commands, which fathom does not send; remove the option";
 const CGROUP: &str =
-    "fathom runs in a cgroup of its own; start it inside the cgroup that you need, and remove the option";
+    "fathom has no cgroup settings; start it inside the cgroup that you need, and remove the option";
 const USER: &str = "fathom does not change its user; start it with `sudo -u USER`, and remove the option";
 const PACED: &str =
     "the log defines the times; type replay_time_scale=50 or replay_no_stall=1, or remove the option";
@@ -138,7 +138,7 @@ pub const OPTIONS: &[ToolOption] = &[
     only("ignore_zone_limits", OFF, ZONED),
     refused("zone_reset_threshold", ZONED),
     refused("zone_reset_frequency", ZONED),
-    honoured("lockmem", "", "accepted with direct=1, since direct I/O does not use the page cache, which locked memory would make smaller").form(Number),
+    honoured("lockmem", "", "accepted with direct=1: locked memory only shrinks the page cache, which direct I/O does not use").form(Number),
     honoured("rwmixread", "mix", "percentage of reads in a mix").ignored_in_replay().form(Percent),
     honoured("rwmixwrite", "mix", "percentage of writes in a mix").ignored_in_replay().form(Percent),
     honoured("nice", "nice", "niceness of the workers"),
@@ -213,8 +213,8 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("group_reporting", "", "reports clones, and all jobs of a group, as one result").value_optional().form(Switch),
     honoured("stats", "", "0 leaves the job out of the output").form(Switch),
     honoured("zero_buffers", "zeros", "writes zeros").value_optional().form(Switch),
-    no_effect("refill_buffers", "every write has new data").value_optional(),
-    no_effect("scramble_buffers", "every write has new data"),
+    no_effect("refill_buffers", "random data are new in every write").value_optional(),
+    no_effect("scramble_buffers", "random data are new in every write"),
     honoured("buffer_pattern", "data", "pattern of writes; never compared").no_replay("fathom writes no pattern in a replay; remove the option"),
     honoured("buffer_compress_percentage", "compress", "compressible percentage of writes").form(Percent),
     no_effect("buffer_compress_chunk", "every 4 KiB has the requested compressibility, and so has every larger chunk"),

@@ -158,7 +158,7 @@ fn drop_lone_flows(streams: &mut [StreamSpec]) {
 fn waits(job: &Job, running: &[&Job], before: &[Job]) -> Result<bool, Fault> {
     let Some(name) = job.text("wait_for").filter(|name| *name != "none") else { return Ok(false) };
     let is_known = before.iter().any(|b| b.name() == name);
-    job.refuse_if(!is_known, "wait_for", "no earlier job has this name; type the name of one")?;
+    job.refuse_if(!is_known, "wait_for", "no earlier job has this name; type the name of an earlier job")?;
     // A job that is not in `running` has already ended.
     let named = running.iter().filter(|b| b.name() == name).count();
     let why = "other jobs run at the same time as the job that this one waits for; type stonewall to wait for all of them";
@@ -247,7 +247,8 @@ pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
         let is_based = job.on("time_based", false).is_ok_and(|on| on);
         is_based && is_time_based(job).is_ok_and(|on| !on)
     };
-    let remark = "time_based has no effect without runtime: the job ends when it has moved its size";
+    let remark =
+        "time_based has no effect without runtime: the job ends after its size, io_size or number_ios";
     jobs.iter().any(has_no_time).then(|| remark.into())
 }
 

@@ -231,7 +231,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
         job.refuse_if(time > MAX_TIME_NS, option, "the time is more than a day; type a shorter time")?;
     }
     let is_short = every_ns < Steady::EVERY_NS || window_ns / every_ns < 2;
-    let why = "the window needs two values, one for each second (or ss_interval); type a longer time";
+    let why = "the window needs two values, at least 1 s apart (ss_interval); type a longer ss_dur, or another ss_interval";
     job.refuse_if(is_short, "steadystate_duration", why)?;
     Ok(Some(Steady { quantity: what, slope, limit, percent, window_ns, after_ns, every_ns }))
 }
@@ -275,7 +275,7 @@ fn latency_target(job: &Job, is_open: bool) -> Result<Option<LatencyTarget>, Fau
         return Ok(None);
     }
     let has_window = (MIN_TIME_NS..=MAX_TIME_NS).contains(&window_ns);
-    let why = "there is no window to count operations in; type latency_window=5s";
+    let why = "the target needs a window of 1 ms to 1 day; type latency_window=5s";
     job.refuse_if(!has_window, "latency_target", why)?;
     let why = "an open loop has no depth to search; leave rate_process and io_submit_mode out";
     job.refuse_if(is_open, "latency_target", why)?;

@@ -425,7 +425,7 @@ fn parse_progression(value: &str, has_end: bool) -> Result<Progression, String> 
 fn numbers<const N: usize>(value: &str) -> Result<[u64; N], String> {
     let all: Vec<u64> = fields(value).into_iter().map(number).collect::<Result<_, _>>()?;
     let count = all.len();
-    all.try_into().map_err(|_| format!("there are {count} numbers; write {N}"))
+    all.try_into().map_err(|_| format!("the line has {count} of {N} numbers; write {N}"))
 }
 
 fn number(text: &str) -> Result<u64, String> {

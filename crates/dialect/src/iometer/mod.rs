@@ -182,8 +182,7 @@ fn refused(icf: &Icf, replacements: &[String], is_run: bool) -> Vec<Diagnostic> 
     let names = target_names(icf);
     if !replacements.is_empty() && replacements.len() != names.len() {
         let why = format!(
-            "the workers name {} targets ({}), but {} are given; type one for each",
-            names.len(),
+            "the workers name {}; type one target for each, not {}",
             names.join(", "),
             replacements.len()
         );
@@ -416,9 +415,10 @@ fn explain_tests(icf: &Icf, replacements: &[String]) -> String {
     let all: Vec<Vec<Load>> = (0..specs).flat_map(|at| cycle_tests(icf, at)).collect();
     let each = icf.seconds.saturating_add(icf.ramp_seconds);
     let mut out = format!(
-        "test type {}: {} tests of {} s after {} s of ramp up, {} s in all\n\nTargets\n",
+        "test type {}: {} {} of {} s after {} s of ramp up, {} s in all\n\nTargets\n",
         icf.cycle.word(),
         all.len(),
+        if all.len() == 1 { "test" } else { "tests" },
         icf.seconds,
         icf.ramp_seconds,
         each.saturating_mul(all.len() as u64)
@@ -443,8 +443,12 @@ fn explain_tests(icf: &Icf, replacements: &[String]) -> String {
                 line.random_percent()
             );
             if line.delay_ns > 0 {
-                out +=
-                    &format!(", a pause of {} ms after {} operations", line.delay_ns / 1_000_000, line.burst);
+                let operations = if line.burst == 1 { "operation" } else { "operations" };
+                out += &format!(
+                    ", a pause of {} ms after {} {operations}",
+                    line.delay_ns / 1_000_000,
+                    line.burst
+                );
             }
             if line.align_bytes > 0 {
                 out += &format!(", aligned to {}", show_bytes(line.align_bytes));

@@ -102,11 +102,11 @@ impl_queue!(Libaio {
 fn explain(error: &io::Error, slots: usize) -> io::Error {
     let (why, instead) = match error.kind() {
         io::ErrorKind::WouldBlock => (
-            format!("the system's asynchronous operations are used up: {slots} more do not fit"),
+            format!("the system's limit of asynchronous operations leaves no room for {slots} more"),
             format!("use a smaller --depth, or raise sysctl fs.aio-max-nr above fs.aio-nr + {slots}"),
         ),
         io::ErrorKind::Unsupported => (
-            "this kernel was built without asynchronous I/O (CONFIG_AIO)".into(),
+            "this kernel has no asynchronous I/O (CONFIG_AIO), or a seccomp filter hides it".into(),
             "type --engine io_uring or sync".into(),
         ),
         io::ErrorKind::OutOfMemory => ("no memory for this depth".into(), "use a smaller --depth".into()),

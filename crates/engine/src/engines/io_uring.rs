@@ -237,10 +237,12 @@ fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
         // This error already has a message.
         _ if error.raw_os_error().is_none() => return io::Error::new(error.kind(), error.to_string()),
         (io::ErrorKind::PermissionDenied, ..) => (
-            "io_uring is switched off here, by a container's seccomp filter or by sysctl kernel.io_uring_disabled",
+            "io_uring is not permitted here, usually because of a seccomp filter or sysctl kernel.io_uring_disabled",
             "type --engine libaio",
         ),
-        (io::ErrorKind::Unsupported, ..) => ("this kernel has no io_uring", "type --engine libaio"),
+        (io::ErrorKind::Unsupported, ..) => {
+            ("this kernel has no io_uring, or a seccomp filter hides it", "type --engine libaio")
+        }
         (io::ErrorKind::OutOfMemory, ..) => (
             "no memory for a ring of this depth, or the limit of locked memory is too low",
             "use a smaller --depth, or raise ulimit -l",

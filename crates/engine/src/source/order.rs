@@ -257,7 +257,9 @@ fn zone_ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Ran
         let mut share = zone.access_percent;
         match zone.size {
             ZoneSize::Percent(p) if p.is_finite() && p >= 0.0 => percent += p,
-            ZoneSize::Percent(p) => return Err(format!("zone {} is {p} % large; give 0 to 100", i + 1)),
+            ZoneSize::Percent(p) => {
+                return Err(format!("zone {} has a size of {p} %; give 0 to 100 %", i + 1));
+            }
             ZoneSize::Bytes(b) | ZoneSize::UpTo(b) => bytes = bytes.saturating_add(b),
         }
         // Round down to a whole block, with tolerance for the rounding error of the sum.

@@ -219,7 +219,7 @@ pub fn own_blocks(
         // If an operation could cross the end of a block, it would enter the block of another worker.
         if blocks.segments > 1 && !(has_one_size && blocks.block_bytes.is_multiple_of(transfer)) {
             return Err(format!(
-                "a file that is shared {layout} has blocks of {}, and each block must hold a whole number of operations of one size; use one --bs that divides it, without --align, or --shared segmented",
+                "a file that is shared {layout} has blocks of {}, and each block must hold a whole number of operations of one size; use one --bs that divides the block, without --align, or type --shared segmented",
                 show_bytes(blocks.block_bytes)
             ));
         }

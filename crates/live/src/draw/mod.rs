@@ -29,7 +29,7 @@ const HELP: [&str; 9] = [
     "q  end after this run, q again: end at once; the report follows either way",
     "p  print plain progress lines instead",
     "h  close this help",
-    "Ctrl-C ends at once, Ctrl-Z stops",
+    "Ctrl-C ends at once, Ctrl-Z suspends",
     "",
     "-          unknown, or too few operations",
     "p50, p99   of the operations that completed since the last update",

@@ -438,7 +438,8 @@ mod writers {
         std::fs::remove_file(dir.path().join("proc/self/ns/pid")).unwrap_or_else(|e| panic!("{e}"));
         link(dir.path(), "pid:[4026532177]", "proc/self/ns/pid");
         let found = writer_of_file(&root, &null);
-        let why = "the file's file system has no leases, and this is a container";
+        let why =
+            "the file's file system has no leases, and processes outside this PID namespace are not visible";
         assert!(matches!(&found, Use::NeedsConsent(text) if text.starts_with(why)), "{found:?}");
         let with_leases = File::open(dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(writer_of_file(&root, &with_leases), Use::Unused);

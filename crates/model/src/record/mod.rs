@@ -525,7 +525,7 @@ pub enum Unreadable {
     #[error("this is not a session file: {0}")]
     NoMagic(String),
     /// The file has no complete first frame.
-    #[error("the session is empty: fathom was killed before the first run")]
+    #[error("the session is empty: fathom ended before the first run")]
     Headless,
     /// The file cannot be read.
     #[error(transparent)]

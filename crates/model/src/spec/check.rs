@@ -249,7 +249,7 @@ fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
     let groups = streams.iter().enumerate().filter_map(|(at, s)| Some((at, s.resolved.flow?.group)));
     groups.filter(move |(_, group)| workers_of(*group) == 1).map(|(stream, group)| {
         let message = format!(
-            "{{flow}} has no effect: no other stream of its phase has a share in group {group}; give another one a share too, or leave it out"
+            "{{flow}} has no effect: its stream has one worker, and no other stream of the phase has {{flow}} in group {group}; give another stream {{flow}} too, or leave {{flow}} out"
         );
         Problem { stream, ..Problem::new(&["flow"], message) }
     })
@@ -377,7 +377,7 @@ impl StreamSpec {
         let rw = self.rw_or_default();
         if self.mix.is_some() && !rw.is_mixed() {
             let message = format!(
-                "{{mix}} is for {{rw rw}} or {{rw randrw}}, and {{rw {}}} has one direction; type one of these, or leave {{mix}} out",
+                "{{mix}} is for {{rw rw}} or {{rw randrw}}, not for {{rw {}}}; type one of these, or leave {{mix}} out",
                 rw.word()
             );
             found.push(Problem::new(&["mix", "rw"], message));
@@ -431,13 +431,15 @@ impl StreamSpec {
         let data: Vec<&'static str> = self.given_of(data).collect();
         if !self.has_kind(Kind::Write) {
             for key in calls.iter().chain(&data) {
-                let message = format!("{{{key}}} is for writes, and this job writes nothing; leave it out");
+                let message =
+                    format!("{{{key}}} is for writes, and this stream writes nothing; leave {{{key}}} out");
                 found.push(Problem::new(&[key, self.direction_key()], message));
             }
         }
         if let [first, second, ..] = calls.as_slice() {
-            let message =
-                format!("{{{first}}} and {{{second}}} are two ways to make writes stable; type one of them");
+            let message = format!(
+                "a stream makes one kind of sync call, not {{{first}}} and {{{second}}}; type one of them"
+            );
             found.push(Problem::new(&[second, first], message));
         }
         // `compress` and `dedup` can be combined. Each of `COMPLETE_CONTENT_KEYS` excludes all other keys for data.
@@ -467,7 +469,7 @@ impl StreamSpec {
             && by_mapping != mapped
         {
             let message = if mapped {
-                "{cache mmap} is what {engine mmap} does; type that engine, or another {cache}"
+                "{cache mmap} works only with {engine mmap}; type {engine mmap}, or another {cache}"
             } else {
                 "{engine mmap} always uses a mapping; leave {cache} out"
             };
@@ -481,7 +483,8 @@ impl StreamSpec {
             && (targets as u64).checked_rem(u64::from(workers)) != Some(0)
         {
             let message = format!(
-                "{{clones own}} cannot divide {targets} targets equally among {workers} workers; name a multiple of {workers} targets, or type {{clones same}}"
+                "{{clones own}} cannot divide {targets} {} equally among {workers} workers; name {workers} targets or a multiple of {workers}, or type {{clones same}}",
+                if targets == 1 { "target" } else { "targets" }
             );
             return Some(Problem::new(&["clones", "target"], message));
         }
@@ -490,7 +493,8 @@ impl StreamSpec {
         }
         let message = match &self.resolved.sharing {
             Sharing::Weighted(weights) if targets > 1 && weights.len() != targets => {
-                format!("{{sharing}} has {} weights for {targets} targets; type one for each", weights.len())
+                let count = weights.len();
+                format!("{{sharing}} needs one weight for each target; weights: {count}, targets: {targets}")
             }
             _ if targets > 1 => return None,
             _ => "{sharing} is for several targets, and there is one; name more, or leave it out".into(),
@@ -547,7 +551,7 @@ impl StreamSpec {
         };
         for key in self.given_of(placed.iter().copied()) {
             let message = format!(
-                "{{{files}}} sets the blocks of each worker, and so does {{{key}}}; type one of them"
+                "{{{files}}} sets the file and blocks that each worker uses, and {{{key}}} would change them; type one of them"
             );
             found.push(Problem::new(&[files, key], message));
         }
@@ -682,7 +686,7 @@ impl StreamSpec {
         let rw = self.rw_or_default();
         if !rw.is_mixed() {
             let message = format!(
-                "{{positions}} is for several directions, and {{rw {}}} has one; type {{rw rw}}, or leave {{positions}} out",
+                "{{positions}} is for {{rw rw}} and {{rw randrw}}, not for {{rw {}}}; type {{rw rw}}, or leave {{positions}} out",
                 rw.word()
             );
             found.push(Problem::new(&["positions", "rw"], message));
@@ -724,7 +728,10 @@ impl StreamSpec {
                 None
             };
             if let Some((other, why)) = obstacle {
-                found.push(Problem::new(&[key, other], format!("{{{key}}} limits one direction, and {why}")));
+                found.push(Problem::new(
+                    &[key, other],
+                    format!("{{{key}}} limits single directions, and {why}"),
+                ));
                 continue;
             }
             let missing =
@@ -894,7 +901,7 @@ impl StreamSpec {
         }
         let calls: Vec<SyncCall> = self.turns.iter().filter_map(TurnSpec::sync_call).collect();
         if calls.iter().any(|call| Some(call) != calls.first()) {
-            let message = "{turn}: two turns make writes stable by different calls, and a stream has one; type {fsync} or {fdatasync} in both";
+            let message = "{turn}: two turns make different sync calls, and a stream makes one kind; type {fsync} or {fdatasync} in both";
             found.push(Problem::new(&["turn"], message.into()));
         }
     }
@@ -989,7 +996,7 @@ fn keys_that_conflict_with_turns_are_rejected() {
                 s.turns[0].what.fsync = Some(crate::job::Every::writes(1));
                 s.turns[1].what.fdatasync = Some(crate::job::Every::writes(1));
             },
-            "different calls",
+            "different sync calls",
         ),
     ] {
         let message = check(change);

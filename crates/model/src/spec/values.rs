@@ -188,7 +188,7 @@ pub fn every(text: &str) -> Result<Every, String> {
     let mean = decimal(text).filter(|mean| (1.0 / MAX_SYNCS..=MAX_SYNCS).contains(mean));
     let parts = mean.map(|mean| (mean * MAX_SYNCS).round() as u32);
     let parts = parts.ok_or_else(|| {
-        reject(text, "is not a number of writes; type one from 0.0001 to 10000, such as 8 or 2.9")
+        reject(text, "is not a valid number; type one from 0.0001 to 10000, such as 8 or 2.9")
     })?;
     let common = greatest_common_divisor(parts, MAX_SYNCS as u32);
     Ok(Every { writes: parts / common, calls: MAX_SYNCS as u32 / common })

@@ -422,7 +422,7 @@ fn resolve_links(typed: &Path) -> io::Result<PathBuf> {
             Err(e) => return Err(e),
         }
     }
-    Err(io::Error::other("its symbolic links form a loop"))
+    Err(io::Error::other(format!("it leads through {MAX_LINKS} symbolic links or more, as in a loop")))
 }
 
 /// Describes a character device that must not be written; `None` for any other.
@@ -677,7 +677,7 @@ mod tests {
         symlink("r.json", &link)?;
         symlink("loop.json", &loops)?;
         let rules = rules(&[], false);
-        assert!(why(&rules, &loops).contains("form a loop"), "{}", why(&rules, &loops));
+        assert!(why(&rules, &loops).contains("as in a loop"), "{}", why(&rules, &loops));
         let outlet = rules.decide(&link).map_err(|f| f.message().to_owned())?;
         for text in ["one", "two"] {
             outlet.write(text.as_bytes(), &rules).map_err(|f| f.message().to_owned())?;

@@ -355,7 +355,7 @@ fn finding_items(compared: &Compared, all: bool) -> Vec<String> {
     };
     let items = shown.iter().filter(|f| f.outcome != Outcome::Holds).filter_map(item);
     let rest =
-        rest_summary(checks, MAX_SHOWN).filter(|_| !all).map(|rest| format!("{rest}: --verbose shows them"));
+        rest_summary(checks, MAX_SHOWN).filter(|_| !all).map(|rest| format!("{rest}: --verbose shows all"));
     items.chain(rest).collect()
 }
 

@@ -35,10 +35,9 @@ pub(crate) fn describe_aspects(captured: &Captured) -> Vec<(&'static str, String
     out.extend(of_files.map(|files| ("note", files.describe())));
     let unseen = captured.ending.as_ref().map(|ending| ending.without_issue).filter(|n| *n > 0);
     out.extend(unseen.map(|n| {
-        let n = show_count(n as f64);
-        let text =
-            "requests are missing, because their issue was not recorded; most were in flight at the start";
-        ("note", format!("{n} {text}"))
+        let count = format!("{} {}", show_count(n as f64), plural(n as usize, "completion"));
+        let text = "without a recorded issue, for example of requests in flight at the start; not shown";
+        ("note", format!("{count} {text}"))
     }));
     out
 }
@@ -147,7 +146,7 @@ fn number(figure: f64) -> String {
 
 fn describe_footprint(footprint: &Footprint) -> String {
     let mut text = format!(
-        "{}{} in distinct blocks of {} ({} read, {} written) within {}; each block touched {} times",
+        "{}{} in distinct blocks of {} ({} read, {} written) within {}; each block touched {} times on average",
         if footprint.is_lower_bound { "at least " } else { "" },
         show_bytes(footprint.bytes),
         short_bytes(footprint.block_bytes),
@@ -217,7 +216,7 @@ fn describe_flushes(flushes: &Flushes) -> Option<String> {
     let mut text = format!("{} at the device", count(flushes.at_device));
     if flushes.requested + flushes.with_data > 0 {
         text += &format!(
-            ", requested {} times alone and {} times with a write",
+            "; requests: {} alone, {} with a write",
             count(flushes.requested),
             count(flushes.with_data)
         );
@@ -249,15 +248,16 @@ fn describe_flushes(flushes: &Flushes) -> Option<String> {
 fn capture_remarks(profile: &Profile) -> Vec<String> {
     let share = |part: u64| {
         format!(
-            "{} requests ({})",
+            "{} {} ({})",
             show_count(part as f64),
+            plural(part as usize, "request"),
             show_share(part as f64 / profile.requests as f64)
         )
     };
     let all = [
-        (profile.of_kernel_workers, "by kernel workers: write-back and flushes, whose cause is unknown"),
+        (profile.of_kernel_workers, "by kernel workers, for example write-back; the cause is unknown"),
         (profile.failed, "failed"),
-        (profile.without_completion, "have no completion in the file"),
+        (profile.without_completion, "without a completion in the file"),
         (
             profile.late,
             "completed so late that the file has them after later requests; order, depth and arrivals exclude them",
@@ -293,7 +293,13 @@ pub(crate) fn describe_other_tasks(profile: &Profile) -> String {
     let requests = profile.other_tasks.requests + listed.iter().map(|task| task.requests).sum::<u64>();
     match tasks {
         0 => String::new(),
-        n => format!("and {} more tasks with {} requests", show_count(n as f64), show_count(requests as f64)),
+        n => format!(
+            "and {} more {} with {} {}",
+            show_count(n as f64),
+            plural(n as usize, "task"),
+            show_count(requests as f64),
+            plural(requests as usize, "request")
+        ),
     }
 }
 

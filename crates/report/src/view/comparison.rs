@@ -280,7 +280,7 @@ fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
 
 fn describe_hidden(hidden: usize, on: &str) -> Option<String> {
     let more = format!("{hidden} more {}", plural(hidden, "number"));
-    (hidden > 0).then(|| format!("{more}, not FASTER or SLOWER{on}: --verbose shows them"))
+    (hidden > 0).then(|| format!("{more}, not FASTER or SLOWER{on}: --verbose shows all"))
 }
 
 impl<'c> SideNumber<'c> {

@@ -24,7 +24,7 @@ pub(crate) fn command_line(command: &[String]) -> String {
 /// Returns how to see the full report: the command that shows it, or the flag if the session was not kept.
 pub(crate) fn full_report_hint(report: &Report) -> String {
     name_to_type(report)
-        .map_or_else(|| "--verbose shows them".into(), |name| fathom_command(["show", &name, "--verbose"]))
+        .map_or_else(|| "--verbose shows all".into(), |name| fathom_command(["show", &name, "--verbose"]))
 }
 
 /// Returns the name to type after `fathom show`: the JSON file of a report that was read from one, because its session may be on another
@@ -279,7 +279,7 @@ fn commands_about_a_report_from_a_file_name_the_file() -> Result<(), serde_json:
     report.session = None;
     assert_eq!(full_report_hint(&report), "fathom show 'my report.json' --verbose");
     report.json_file = None;
-    assert_eq!(full_report_hint(&report), "--verbose shows them");
+    assert_eq!(full_report_hint(&report), "--verbose shows all");
     Ok(())
 }
 

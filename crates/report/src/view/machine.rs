@@ -23,7 +23,7 @@ pub(crate) fn kind_name(kind: LayerKind) -> &'static str {
 /// Returns a row for each device.
 pub(crate) fn device_table(devices: &Devices) -> Table {
     let users = |device: &BlockDevice| {
-        let mounted = describe_mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
+        let mounted = describe_mounts(&device.mounts).map(|mounts| format!("mounts: {mounts}"));
         [mounted, describe_user(device)].into_iter().flatten().collect::<Vec<_>>().join("; ")
     };
     Columns::new(&devices.devices)
@@ -60,7 +60,7 @@ pub(crate) fn describe_device(device: &BlockDevice) -> String {
 }
 
 /// Describes a queue:
-/// `4 hardware queues of 256, scheduler none, cache write back, device takes 32`.
+/// `4 hardware queues of 256, scheduler none, cache write back, device queue depth 32`.
 pub(crate) fn describe_queue(queue: &Queue) -> String {
     let number = |n: &Known<u64>| n.as_ref().map_or_else(|_| "unknown".into(), u64::to_string);
     let queues = match &queue.hardware_queues {
@@ -76,7 +76,7 @@ pub(crate) fn describe_queue(queue: &Queue) -> String {
         word(&queue.write_cache)
     );
     if let Ok(depth) = queue.device_depth {
-        text += &format!(", device takes {depth}");
+        text += &format!(", device queue depth {depth}");
     }
     if queue.counted == Ok(false) {
         text += ", not counted (iostats is 0)";

@@ -1,5 +1,6 @@
 //! A plan: what would be measured, and each setting with its origin.
 
+use crate::view::lists::plural;
 use crate::view::table::{Columns, Table};
 use model::job::Job;
 use model::plan::{LayerComparison, Plan, Strategy};
@@ -74,7 +75,9 @@ fn describe_repeats(plan: &Plan) -> String {
         Some(Search::Exhaustive) | None => {}
     }
     match plan.strategy {
-        Strategy::Fixed | Strategy::Limit(_) => format!("{} runs", plan.runs),
+        Strategy::Fixed | Strategy::Limit(_) => {
+            format!("{} {}", plan.runs, plural(plan.runs as usize, "run"))
+        }
         Strategy::Precision { share, at_most } => {
             format!("{} to {at_most} runs, until the interval is within ±{}", plan.runs, show_share(share))
         }

@@ -140,8 +140,8 @@ pub(crate) fn describe_ending(report: &Report) -> Option<String> {
         Ending::NotMeasured(_) => Some("Nothing was measured.".into()),
         Ending::Failed(why) => Some(format!("Ended by an error: {why}.")),
         Ending::Cut => Some(
-            "The session is incomplete because fathom was killed: these are the results up to that \
-             point."
+            "The session file has no end, for example because fathom was killed: these are the \
+             results up to that point."
                 .into(),
         ),
     }

@@ -4,7 +4,8 @@
 //! alignments, rows, and what to do if there is too little room.
 
 /// Explains the columns of the device in all tables.
-pub(crate) const DEVICE_LEGEND: &str = "device columns: at the topmost device below, for all processes";
+pub(crate) const DEVICE_LEGEND: &str =
+    "device columns: the topmost device below the target, for all processes";
 
 /// Whether a column counts the requests of a device.
 pub(crate) fn has_device_column<H: AsRef<str>>(headings: &[H]) -> bool {

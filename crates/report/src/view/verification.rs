@@ -1,5 +1,6 @@
 //! A verification: the verdict, each damage with its place, and notes on the numbers.
 
+use crate::view::lists::plural;
 use model::job::Kind;
 use model::machine::Place;
 use model::units::{MIB, show_bytes, show_count};
@@ -51,7 +52,7 @@ pub(crate) fn verification_headline(verified: &Verified) -> String {
     let _ = match verified.verdict() {
         Verdict::Verified => {
             let read = verified.read.as_ref().map_or(0, |(r, _)| r.must);
-            write!(out, " {} blocks of {size}", show_count(read as f64))
+            write!(out, " {} {} of {size}", show_count(read as f64), plural(read as usize, "block"))
         }
         Verdict::Damaged => {
             let damaged = show_count(verified.damaged() as f64);

@@ -39,10 +39,10 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
         "A rate between {least} and {most} of a limit on one of the target's devices has reached the limit: \
          biased, and the limit is named as the limiter of the result. The upper bound also allows the budget \
          of {burst}, two slices of the kernel's throttle. Any other limit on these devices in a direction of \
-         the job, and any weight other than the default, is a note. Not checked if a limited device may be in \
-         an unknown part of the stack, or if no limit was found and a limit cannot be read or cgroups above \
-         fathom are not visible, as in a container. Limits of devices do not apply to a network file system, or to one of a virtual \
-         machine's host.",
+         the job, and any weight other than the default, is a note. Not checked if a limited device may be \
+         in an unknown part of the stack, or if no limit was found and a limit cannot be read or cgroups \
+         above fathom are not visible, as in a container. Limits of devices do not apply to a network file \
+         system, or to a file system of a virtual machine's host.",
         least = Share(1.0 - TOLERANCE_BELOW),
         most = Share(1.0 + TOLERANCE_ABOVE),
         burst = Ns(BURST_NS)
@@ -98,7 +98,7 @@ impl Limit {
 
 /// The reason of D04 if no visible cgroup limits I/O, but cgroups above them are hidden.
 pub(crate) const OUTER_CGROUPS_HIDDEN: &str =
-    "no visible cgroup limits I/O, but those above them are hidden, as in a container";
+    "no visible cgroup limits I/O, but the cgroups above are hidden, as in a container";
 
 /// The limits of the target's devices.
 #[derive(Default)]
@@ -136,7 +136,7 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biases,
             evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]),
-            "A cgroup limits {}: you measured that limit.{}",
+            "A cgroup limits {}: the rate is at that limit.{}",
             limit.describe(),
             unreadable
         );
@@ -146,7 +146,7 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Note,
         evidence([]),
-        "A cgroup controls the I/O of this device: {}.{}",
+        "A cgroup limits or weights the I/O of this device: {}.{}",
         settings.join("; "),
         unreadable
     )
@@ -364,14 +364,14 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
         let sentence = if most <= TIME_BIASED_ABOVE {
             "The device and the CPUs account for at least two thirds of the latency."
         } else {
-            "The time above the device is only the usual overhead of the kernel."
+            "The time above the device is no longer than the usual overhead of the kernel."
         };
         return holds(sentence, numbers);
     }
     if !parts.exceeds_thresholds(least) {
         return undecided(
-            "how much of the latency was spent in the device: the kernel counts whole milliseconds, and the \
-             parts of a split operation overlap",
+            "how much of the latency was spent in the device: the kernel counts whole milliseconds, or the \
+             parts of split operations overlap",
         );
     }
     let (is_limited, syncs) = (reaches_limit(case), case.syncs());
@@ -385,8 +385,8 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
     detail!(
         severity,
         numbers,
-        "{} of the latency was spent neither in the device ({} of {} per operation) nor waiting for a CPU, \
-         but above the device: {}.",
+        "{} of the latency was spent neither in the device ({} of {} per operation) nor on a CPU or waiting \
+         for one, but above the device: {}.",
         show_share(least),
         show_ns(parts.device_ns[1]),
         show_ns(parts.latency_ns),
@@ -399,8 +399,8 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
 /// Describes the probable place of the time above the device.
 fn probable_place(is_limited: bool, syncs: bool, is_io_wait: Option<bool>) -> &'static str {
     match is_io_wait {
-        _ if is_limited => "at the limit of a cgroup (D04)",
-        _ if syncs => "in the file system's journal, which a sync waits for",
+        _ if is_limited => "probably at the limit of a cgroup (D04)",
+        _ if syncs => "probably in the file system's journal, which a sync waits for",
         Some(true) => {
             "where the kernel counts it as I/O wait, such as a limit, a full queue or a lock of the file \
              system"
@@ -510,10 +510,10 @@ pub(super) const SCHEDULER_EFFECTS: Check = Check {
         "A note that lists each setting that differs from the default of the device's class: scheduler \
          `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; `rq_affinity` \
          1; `max_sectors_kb` at least {MAX_SECTORS_KB} or the hardware's limit; for I/O through the page \
-         cache also `read_ahead_kb` {READ_AHEAD_KB} for reads, or if it is more: twice `optimal_io_size`, or \
-         twice `max_sectors_kb` on a rotational disk or loop device without `optimal_io_size` (newer kernels); \
-         and `wbt_lat_usec` {spinning} on rotational disks and {others} on other disks for writes, either of \
-         them on loop devices.",
+         cache also, for reads, `read_ahead_kb` {READ_AHEAD_KB} or twice `optimal_io_size`, whichever is \
+         more (newer kernels: twice `max_sectors_kb` on a rotational disk or loop device without \
+         `optimal_io_size`); for writes, `wbt_lat_usec` {spinning} on rotational disks and {others} on other \
+         disks, either of them on loop devices.",
         spinning = THROTTLE_US[0],
         others = THROTTLE_US[1]
     ),
@@ -537,7 +537,7 @@ pub(super) const SCHEDULER_EFFECTS: Check = Check {
 fn check_scheduler_effects(case: &Case) -> Known<Answer> {
     let layers = case.layers(has_queue);
     if layers.is_empty() {
-        return not_checked("no block device is known below");
+        return not_checked("no block device below the target is known");
     }
     let (mut changes, mut commands) = (Vec::new(), Vec::new());
     for layer in &layers {
@@ -576,7 +576,7 @@ fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> 
     let mut out = Vec::new();
     let schedulers = layer.queue.get("scheduler");
     let schedulers =
-        schedulers.ok_or_else(|| format!("the kernel does not show the queue settings of {}", layer.name))?;
+        schedulers.ok_or_else(|| format!("the kernel does not show the scheduler of {}", layer.name))?;
     let active_scheduler = active_scheduler(schedulers);
     // If the number of queues is unknown, both schedulers count as the default.
     let has_many_queues = layer.device_number("mq").is_ok_and(|queues| queues > 1);

@@ -73,7 +73,10 @@ fn check_tick_quantised(case: &Case) -> Known<Answer> {
     let histograms: Vec<Histogram> = Kind::ALL.iter().filter_map(|k| case.latency(*k)).collect();
     let ops = histograms.iter().map(Histogram::count).fold(0, u64::saturating_add);
     if ops < LEAST_OPS {
-        return Err(format!("{ops} operations are too few to see whether they cluster at a tick"));
+        return Err(format!(
+            "{LEAST_OPS} operations are needed to see whether latencies cluster at a tick, and {ops} \
+             completed"
+        ));
     }
     let device_ns = share(total.ms as f64 * 1e6, total.ios as f64);
     let is_much_faster = |hz: &u32| device_ns < DEVICE_BELOW * tick_ns(*hz);
@@ -88,7 +91,10 @@ fn check_tick_quantised(case: &Case) -> Known<Answer> {
     if kernel_text::pressure_share(case, kernel_text::CPU_PRESSURE_FILE).or_else(|_| waited_for_cpu(case))?
         < READY_FROM
     {
-        return holds(NOT_AT_TICKS, numbers);
+        return holds(
+            "Tasks waited for a CPU too rarely for the kernel's tick to decide latencies.",
+            numbers,
+        );
     }
     finding!(
         Severity::Biases,
@@ -98,8 +104,8 @@ fn check_tick_quantised(case: &Case) -> Known<Answer> {
             ("beside_share", strongest.neighbours),
             ("device_ns", device_ns),
         ]),
-        "{} of the latencies are at the kernel's tick of {} or a multiple, although a request took only {} \
-         in the device.",
+        "{} of the latencies are at {} or a multiple, like ticks of the kernel's scheduler, although a \
+         request took only {} in the device.",
         show_share(strongest.part),
         show_ns(tick_ns(strongest.hz)),
         show_ns(device_ns)
@@ -209,8 +215,8 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
         return finding!(
             severity,
             evidence([("drift_ppm", ppm)]),
-            "The clock of the time stamps ran {ppm:.0} ppm off the kernel's: all times and rates are off by \
-             as much."
+            "The clock of the time stamps ran {ppm:.0} ppm off the kernel's clock: all times and rates are \
+             off by as much."
         );
     }
     let (cost_ns, median) = (clock.cost_ps as f64 / 1e3, least_median_ns(case).ok());
@@ -230,7 +236,7 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
     if !by_counter {
         source.ok_or("the record names no host")??;
     }
-    holds("The clock kept time, and the machine did not sleep.", numbers)
+    holds("No fault of the clock was found, and the machine did not sleep during the runs.", numbers)
 }
 
 /// Returns the longest sleep in a run, in ns. The kernel's suspended time is the difference of two clocks read in

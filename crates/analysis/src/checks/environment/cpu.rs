@@ -34,8 +34,9 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
     formula: formula!(
         "Relabelled if the busiest worker was on a CPU or waited for one for more than \
          {CPU_BOUND_ABOVE} of its time, or if the rate is above {CEILING_ABOVE} of the rate that \
-         all workers reach without storage: waiting for storage is negligible then. Does not apply \
-         to jobs that a rate, pauses or drains hold back."
+         all workers reach without storage: waiting for storage is negligible then. Workers that poll for \
+         completions are busy even while they wait: for them, only the rate relabels, and busy workers below \
+         that rate are not checked. Does not apply to jobs that a rate, pauses or drains hold back."
     ),
     provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: the \
               second time all of it is cached",
@@ -54,7 +55,6 @@ fn check_cpu_bound(case: &Case) -> Known<Answer> {
     let busiest_worker = shares_by_worker(case).into_iter().max_by(|a, b| a.busy().total_cmp(&b.busy()));
     let busiest_worker = busiest_worker.ok_or("the record does not contain the CPU time of the workers")?;
     let WorkerShares { on_cpu, ready } = busiest_worker;
-    let busiest = busiest_worker.busy().min(1.0);
     let share_of_ceiling = share_of_ceiling(case);
     let numbers = evidence([
         ("busiest_worker_cpu_share", on_cpu),
@@ -62,17 +62,22 @@ fn check_cpu_bound(case: &Case) -> Known<Answer> {
         ("share_of_own_ceiling", share_of_ceiling.unwrap_or(f64::NAN)),
     ]);
     let at_ceiling = share_of_ceiling.filter(|share| *share > CEILING_ABOVE);
-    if busiest <= CPU_BOUND_ABOVE && at_ceiling.is_none() {
+    if busiest_worker.busy() <= CPU_BOUND_ABOVE && at_ceiling.is_none() {
         return holds("The workers had CPU time to spare.", numbers);
+    }
+    if let (Some(option), None) = (case.polling_option(), at_ceiling) {
+        return Err(format!("workers with option {option} are busy even while they wait for storage"));
     }
     let why = match at_ceiling {
         Some(share) => format!(
             "This is {} of the rate that fathom reaches through this interface without storage",
             show_share(share)
         ),
-        None if on_cpu > CPU_BOUND_ABOVE => format!("A worker used a CPU {} of its time", show_share(on_cpu)),
+        None if on_cpu > CPU_BOUND_ABOVE => {
+            format!("A worker used a CPU for {} of its time", show_share(on_cpu))
+        }
         None => format!(
-            "A worker used a CPU {} of its time and waited for one {}",
+            "A worker used a CPU for {} of its time and waited for one for {}",
             show_share(on_cpu),
             show_share(ready)
         ),
@@ -231,15 +236,15 @@ fn check_runqueue_wait(case: &Case) -> Known<Answer> {
     };
     let workers = case.stream.workers;
     let why = if is_overcommitted {
-        format!("{workers} workers share {cpus} CPUs.")
+        format!("{workers} workers share {cpus} {}.", if cpus == 1 { "CPU" } else { "CPUs" })
     } else {
-        "Something else used the CPUs.".to_owned()
+        "Other threads used the CPUs.".to_owned()
     };
     detail!(
         severity,
         numbers,
         "The workers waited {} of their time for a CPU, not for storage, and the latencies include \
-         that. {why}",
+         that wait. {why}",
         show_share(part)
     )
     .relabelled(renames)
@@ -314,7 +319,8 @@ fn check_steal(case: &Case) -> Known<Answer> {
     }
     if all < LEAST_TICKS {
         return Err(format!(
-            "the runs are too short: the kernel counts CPU time in ticks of 10 ms, and {all} passed"
+            "the runs are too short: the kernel counts CPU time in ticks of 10 ms, and only {all} of the \
+             {LEAST_TICKS} needed passed"
         ));
     }
     let part = stolen as f64 / all as f64;
@@ -323,8 +329,8 @@ fn check_steal(case: &Case) -> Known<Answer> {
     let severity = match stolen_at_least {
         s if s > STEAL_VOID_ABOVE => Severity::Invalidates,
         s if s > STEAL_ABOVE => Severity::Biases,
-        _ if stolen == 0 => return holds("The host took no CPU time away.", numbers),
-        _ => return holds("The host took too little CPU time away to matter.", numbers),
+        _ if stolen == 0 => return holds("The kernel counted no stolen CPU time.", numbers),
+        _ => return holds("Too little CPU time was stolen to matter.", numbers),
     };
     finding!(severity, numbers, "The hypervisor took away {} of the CPU time.", show_share(part))
 }
@@ -383,8 +389,8 @@ fn check_cpu_quota(case: &Case) -> Known<Answer> {
     detail!(
         severity,
         numbers,
-        "A CPU quota paused fathom {} times for {} in total, {} of the runs' time.",
-        show_count(times as f64),
+        "A CPU quota paused fathom's cgroup {} for {} in total, {} of the runs' time.",
+        if times == 1 { "once".to_owned() } else { format!("{} times", show_count(times as f64)) },
         show_ns(paused_ns),
         show_share(part)
     )
@@ -474,7 +480,7 @@ fn check_clocking(case: &Case) -> Known<Answer> {
     let governors = machine.fact(GOVERNORS)?;
     if governors.is_empty() {
         return not_checked(
-            "the kernel does not show the frequency of the CPUs; in a virtual machine the host chooses it",
+            "the kernel shows no frequency governor; in a virtual machine, the host chooses the frequency",
         );
     }
     let slower_governors: BTreeSet<&str> =
@@ -498,9 +504,17 @@ fn check_clocking(case: &Case) -> Known<Answer> {
     });
     if causes.is_empty() {
         waking?;
-        return holds("The CPUs run at full clock and do not sleep deeply.", numbers);
+        return holds(
+            "All governors request full clock, and waking up from sleep takes too little time to matter.",
+            numbers,
+        );
     }
-    finding!(Severity::Note, numbers, "Power saving is part of these latencies: {}.", causes.join(", and "))
+    finding!(
+        Severity::Note,
+        numbers,
+        "Power saving may be part of these latencies: {}.",
+        causes.join(", and ")
+    )
 }
 
 /// The time to wake up from the deepest sleep state that pays off between two operations.
@@ -577,11 +591,14 @@ fn check_numa_remote(case: &Case) -> Known<Answer> {
     if at_workers.is_subset(&at_device) {
         return holds("The workers are on the NUMA node of the device.", numbers);
     }
-    let list = |all: &BTreeSet<u32>| all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let list = |all: &BTreeSet<u32>| {
+        let numbers = all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        format!("{} {numbers}", if all.len() == 1 { "node" } else { "nodes" })
+    };
     detail!(
         Severity::Note,
         numbers,
-        "The workers and their memory may be on NUMA node {}, but the device is on {}: operations \
+        "The workers and their memory may be on NUMA {}, but the target's storage is on {}: operations \
          may cross between nodes.",
         list(&at_workers),
         list(&at_device)
@@ -615,7 +632,7 @@ fn device_nodes(case: &Case) -> Known<BTreeSet<u32>> {
     };
     let nodes: BTreeSet<u32> =
         case.places().flat_map(Place::lowest_layers).map(node_of).collect::<Known<_>>()?;
-    if nodes.is_empty() { Err("no block device is known below".into()) } else { Ok(nodes) }
+    if nodes.is_empty() { Err("no block device below the target is known".into()) } else { Ok(nodes) }
 }
 
 /// Returns the nodes on which a worker or its memory may be.
@@ -652,6 +669,22 @@ fn waiting_for_a_cpu_is_not_waiting_for_storage() {
         worker.ready_ns = Ok(worker.wall_ns / 8);
     }
     assert_eq!(CPU_BOUND.severity(&record), Some(Severity::Relabels));
+}
+
+#[test]
+fn the_cpu_time_of_polling_workers_does_not_relabel() {
+    for option in ["iopoll", "hipri"] {
+        let polling = |cpu_share, interface_ns| {
+            let tool_ns = Some([20.0, interface_ns]);
+            let mut record = Fixture { cpu_share, tool_ns, ..Fixture::honest() }.record();
+            record.header.plan.jobs[0].phases[0].streams[0].options.insert(option.into(), None);
+            record
+        };
+        let answer = CPU_BOUND.answer(&polling(1.0, 50_000.0));
+        assert!(answer.as_ref().is_err_and(|why| why.contains(option)), "{answer:?}");
+        assert!(matches!(CPU_BOUND.answer(&polling(0.5, 50_000.0)), Ok(Answer::Holds(..))));
+        assert_eq!(CPU_BOUND.severity(&polling(1.0, 90_000.0)), Some(Severity::Relabels));
+    }
 }
 
 #[test]

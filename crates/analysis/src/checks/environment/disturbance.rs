@@ -192,7 +192,7 @@ impl ForeignIo {
     /// Returns the finding with a kernel thread that may have caused the traffic.
     fn finding_with(&self, (thread, action): (&str, &str)) -> Detail {
         let mut found = self.finding();
-        found.sentence += &format!(" The kernel thread {thread} {action}, and may have caused this.");
+        found.sentence += &format!(" The kernel thread {thread} {action}, and may have caused this traffic.");
         let fix = format!(
             "{} If the traffic continues, wait until the thread has ended (`ps -e | grep {thread}`).",
             FOREIGN_IO.fix
@@ -266,8 +266,8 @@ pub(super) const STOOD_STILL: Check = Check {
     formula: formula!(
         "Sleeps that took at least 100 ms too long, less the wait for a CPU: biased above {STOPPED_ABOVE} \
          of the runs' time, void above {STOPPED_VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. The \
-         workers themselves cannot detect it: a stop halts all of them and their clocks, so it looks like a \
-         device that does not answer. Any sample that finds a worker stopped (state T or t, or in a \
+         workers themselves cannot detect it: a stop halts all of them, and to them it looks like a device \
+         that does not answer. Any sample that finds a worker stopped (state T or t, or in a \
          freezer) or traced biases; void if certainly more than {STOPPED_VOID_ABOVE} of the samples found a \
          worker stopped (exact bound at {CONFIDENCE})."
     ),
@@ -325,9 +325,9 @@ fn check_stood_still(case: &Case) -> Known<Answer> {
             format!(" ({times} times, the longest {})", show_ns(longest_ns))
         };
         let sentence = format!(
-            "fathom itself stood still for {}{repetitions}, {} of the runs' time: a signal, a freezer or a \
-             debugger stopped it, or the whole machine stopped. Stalls and gaps in the time series come from \
-             this stop, not from the storage.",
+            "fathom itself stood still for {}{repetitions}, {} of the runs' time: probably a signal, a \
+             freezer or a debugger stopped it, or the whole machine stopped. Stalls and gaps in the time \
+             series may come from that, not from the storage.",
             show_ns(total_ns),
             show_share(part)
         );
@@ -339,7 +339,9 @@ fn check_stood_still(case: &Case) -> Known<Answer> {
         return Detail::new(severity, sentence, numbers).found();
     }
     workers?;
-    holds("fathom and its workers were not traced, and not stopped for long enough to matter.", numbers)
+    let sentence =
+        "fathom did not stop for long enough to matter, and no sample found a worker stopped or traced.";
+    holds(sentence, numbers)
 }
 
 /// Adds the samples of one run to those of earlier runs.
@@ -408,7 +410,8 @@ pub(super) const RUNS_DISTURBED: Check = Check {
         stolen = Share(STOLEN_ABOVE)
     ),
     provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
-    fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`) or changes of limits, and measure again.",
+    fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`), keep the limits unchanged, and measure \
+          again.",
     accept: "Accept it if the neighbour belongs to what you want to measure.",
     applies: |case| case.has_storage(),
     ask: Ask::Alone(check_runs_disturbed),
@@ -431,7 +434,7 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biases,
             numbers,
-            "Other load disturbed {}: {}.",
+            "Other processes or the hypervisor disturbed {}: {}.",
             match case.runs.len() {
                 1 => "the only run".into(),
                 all => format!("{} of {all} counted runs", counting.len()),
@@ -441,9 +444,13 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
     }
     if !repeated.is_empty() {
         let runs = describe_disturbed_runs(&repeated);
-        return detail!(Severity::Note, numbers, "Other load disturbed runs, which were repeated: {runs}.")
-            .with_fix(String::new())
-            .found();
+        return detail!(
+            Severity::Note,
+            numbers,
+            "Other processes or the hypervisor disturbed runs, which were repeated: {runs}."
+        )
+        .with_fix(String::new())
+        .found();
     }
     case.need_run()?;
     let outside = OutsideLoad::from_runs(case);
@@ -628,10 +635,10 @@ fn a_kernel_thread_that_may_have_caused_the_writes_is_named() {
         (f.sentence, f.fix.unwrap_or_default())
     };
     let (sentence, fix) = found(4, "ext4lazyinit");
-    assert!(sentence.contains("ext4lazyinit is still writing"), "{sentence}");
+    assert!(sentence.contains("ext4lazyinit was writing"), "{sentence}");
     assert!(fix.starts_with(FOREIGN_IO.fix) && fix.contains("`ps -e | grep ext4lazyinit`"), "{fix}");
     let (sentence, fix) = found(4, "btrfs-balance");
-    assert!(sentence.contains("btrfs-balance is moving"), "{sentence} {fix}");
+    assert!(sentence.contains("btrfs-balance was moving"), "{sentence} {fix}");
     // Reads, and a thread that always exists, have another cause.
     for (slot, thread) in [(0, "ext4lazyinit"), (4, "kswapd0")] {
         let (sentence, fix) = found(slot, thread);

@@ -23,15 +23,15 @@ pub(super) const THERMAL: Check = Check {
     reads: "`temp1_input` and `temp1_max` of the sensors of the drives below the target in \
             `/sys/class/hwmon/` (drivers `nvme` and `drivetemp`), at start and stop of each run.",
     formula: formula!(
-        "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
-         reports. Not checked if a drive below has no sensor or no limit, or if a part of the stack is \
-         unknown. Does not apply to a virtual disk without a sensor.",
+        "Biased if a sensor comes within {near} degrees Celsius of `temp1_max`, the limit that the drive \
+         itself reports. Not checked if a drive below has no sensor or no limit, or if a part of the stack \
+         is unknown. Does not apply to a virtual disk without a sensor.",
         near = NEAR_MILLIDEGREES / 1000
     ),
     provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g \
               DIR`, and `watch sensors` in another terminal. Drives without a sensor driver need `modprobe \
               drivetemp` (SATA).",
-    fix: "Cool the drive (air, a heat sink), rest between runs, and measure again.",
+    fix: "Cool the drive (air, a heat sink) or let it rest, and measure again.",
     accept: "Accept it if the drive will be as warm in use: then this is its sustained speed.",
     applies: |case| case.on_device(),
     ask: Ask::Alone(check_thermal),
@@ -69,13 +69,16 @@ fn check_thermal(case: &Case) -> Known<Answer> {
         if let Some(drive) = silent {
             return Err(format!("{} reports no temperature", drive.name));
         }
-        return holds("The drives stayed below the temperature at which they throttle.", numbers);
+        return holds(
+            "At the start and stop of each run, every drive with a sensor was below its limit.",
+            numbers,
+        );
     }
     finding!(
         Severity::Biases,
         numbers,
-        "The drive's sensor {name} reached {:.0} degrees, and its limit is {:.0}: near the limit the drive \
-         throttles.",
+        "The drive's sensor {name} reached {:.0} degrees Celsius, and its limit is {:.0}: at or near its \
+         limit, a drive may throttle.",
         reading as f64 / 1e3,
         limit as f64 / 1e3
     )
@@ -150,8 +153,8 @@ pub(super) const LINK_DEGRADED: Check = Check {
     formula: formula!(
         "Fires if the current speed or width is below the largest one. Biased if the measured rate is at \
          least {HOLDS_BACK_FROM} of what the link carries now (speed times lanes, less 2 of 10 bits up to 5 \
-         GT/s and on SATA, 2 of 130 above), since then the link limits the number; otherwise a note. A \
-         virtual disk has no link."
+         GT/s and on SATA, 2 of 130 above), since then the link may limit the number; otherwise a note. \
+         A virtual disk has no link."
     ),
     provoke: "Put a drive of four lanes into a slot of two, or boot with `libata.force=1.5Gbps`, and run \
               `fathom run --rw read --bs 1m --depth 8 DIR`.",
@@ -179,7 +182,7 @@ struct LinkState {
 fn check_link_degraded(case: &Case) -> Known<Answer> {
     let leaves = lowest_layers(case);
     if leaves.is_empty() {
-        return Err("no block device is known below".into());
+        return Err("no block device below the target is known".into());
     }
     let state_of_link = |drive: &Layer| -> Known<LinkState> {
         let Link { bytes_per_s, below, .. } = read_link(drive)?;
@@ -208,7 +211,7 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
     let effect = if limits_rate {
         format!("; this rate is {} of what the link carries", show_share(part))
     } else if moved > 0.0 {
-        "; this did not limit the rate".to_owned()
+        "; this probably did not limit the rate".to_owned()
     } else {
         String::new()
     };
@@ -244,12 +247,12 @@ pub(super) const POWER_STATE: Check = Check {
             medians of the intervals, and `power/pm_qos_latency_tolerance_us` of an NVMe drive, if \
             available.",
     formula: formula!(
-        "The drive woke up in a run if the longest operation of the first interval took {least} or more, \
-         {WAKE_UP_FACTOR} times the median, and {WAKE_UP_FACTOR} times the longest operation of all later \
-         intervals. Fires if every run began so, and if there are at least {FEWEST_RUNS} runs or \
-         the wake-up took {spin_up}, like that of a disk that spins up. Biased if waking up took \
-         at least {WAKE_UP_BIASES_FROM} of the windows, otherwise a note. Not checked if a run has \
-         fewer than {FEWEST_INTERVALS} later intervals.",
+        "A run began with a wake-up if the longest operation of its first interval took at least {least}, at \
+         least {WAKE_UP_FACTOR} times the median, and at least {WAKE_UP_FACTOR} times the longest operation \
+         of all later intervals. Fires if every run began with a wake-up, and there are at least \
+         {FEWEST_RUNS} runs or a wake-up took at least {spin_up}, like that of a disk that spins up. Biased \
+         if the wake-ups took at least {WAKE_UP_BIASES_FROM} of the windows, otherwise a note. Not checked \
+         if a run has fewer than {FEWEST_INTERVALS} later intervals.",
         least = Ns(SHORTEST_WAKE_UP_NS as f64),
         spin_up = Ns(SHORTEST_SPIN_UP_NS as f64)
     ),
@@ -303,7 +306,7 @@ fn check_power_state(case: &Case) -> Known<Answer> {
     let has_enough_runs = beginnings.len() >= FEWEST_RUNS || longest >= SHORTEST_SPIN_UP_NS;
     if woke < beginnings.len() || !has_enough_runs {
         let sentence = if woke == 0 {
-            "The first operations were no slower than later ones."
+            "No run began with an operation slow enough to be a wake-up."
         } else {
             "Too few runs began with a slow operation to show that the drive had to wake up."
         };
@@ -314,9 +317,9 @@ fn check_power_state(case: &Case) -> Known<Answer> {
     finding!(
         if share_of_windows >= WAKE_UP_BIASES_FROM { Severity::Biases } else { Severity::Note },
         numbers,
-        "Each of {} began with an operation that took up to {}, and the median of the later ones \
-         is {}: the drive had to wake up. This took {} of the measured time.",
-        if woke == 1 { "1 run".to_owned() } else { format!("{} runs", show_count(woke as f64)) },
+        "{} began with a slow operation (up to {}; the later median is {}): the drive probably had to wake \
+         up. This took {} of the measured time.",
+        if woke == 1 { "The run".to_owned() } else { format!("Each of {} runs", show_count(woke as f64)) },
         show_ns(longest as f64),
         show_ns(median as f64),
         show_share(share_of_windows)
@@ -396,10 +399,12 @@ fn check_raid_state(case: &Case) -> Known<Answer> {
     all_problems.dedup();
     let numbers = evidence([("arrays", arrays.len() as f64), ("caches", caches.len() as f64)]);
     if all_problems.is_empty() {
-        return why_not_read.map_or(holds("The arrays below were complete and idle.", numbers), Err);
+        let sentence =
+            "No array below the target lacked members or was busy, and no bcache had lost its cache.";
+        return why_not_read.map_or(holds(sentence, numbers), Err);
     }
     let problems = all_problems.join("; ");
-    finding!(Severity::Biases, numbers, "An array or cache below is degraded or busy: {problems}.")
+    finding!(Severity::Biases, numbers, "An array or cache below the target is degraded or busy: {problems}.")
 }
 
 /// Describes what is wrong with an array, from its own files before the runs and from the kernel's summary in the

@@ -20,8 +20,8 @@ use model::plan::Role;
 /// Other threads, such as `btrfs-cleaner`, exist as long as the mount. Programs and work queues, such as those that scrub,
 /// are not recorded.
 const WORKERS: &[(&str, &str, &str)] = &[
-    ("ext4lazyinit", "ext4", "is still writing the inode tables of a fresh ext4"),
-    ("btrfs-balance", "btrfs", "is moving the blocks of btrfs"),
+    ("ext4lazyinit", "ext4", "was writing the inode tables of a fresh ext4"),
+    ("btrfs-balance", "btrfs", "was moving blocks of a btrfs"),
 ];
 /// Harmless rate of writes to the disk while fathom is idle, in bytes per second. A journal commit and a log line are
 /// some KiB; a fresh ext4 writes tens of MiB.
@@ -56,8 +56,8 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
               /mnt",
     fix: "Wait until the disk is quiet (`iotop -o`, `pidstat -d 1`), and until a thread that the finding \
           names has ended (`ps -e | grep -e lazyinit -e balance`). Measure again.",
-    accept: "Accept it if your machine always does that. For the next new file system, \
-             `mkfs.ext4 -E lazy_itable_init=0` avoids it. Mount without `discard`, and use \
+    accept: "Accept it if your machine always does that. `mkfs.ext4 -E lazy_itable_init=0` \
+             initialises the next new file system at once. Mount without `discard`, and use \
              fstrim between measurements.",
     applies: |case| case.on_device(),
     ask: Ask::After(&[CheckId::D01], check_fs_housekeeping),
@@ -91,8 +91,8 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return detail!(
             Severity::Biases,
             numbers,
-            "{} per second were written to the disk while fathom was idle, by other processes, by kernel threads, \
-             or by earlier writes still on their way to the disk.",
+            "{} per second were written to the disk while fathom was idle: by other processes, by kernel \
+             threads, or because earlier writes were still in memory.",
             show_bytes(rate as u64)
         )
         .with_fix(QUIET_FIX.to_owned())
@@ -107,7 +107,7 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
     active_thread?;
     idle_rate?;
     discarded?;
-    holds("The file system did no work of its own.", numbers)
+    holds("fathom saw no background work of the file system.", numbers)
 }
 
 /// Returns the name and the work of a kernel thread that works for one of the target's file
@@ -197,8 +197,9 @@ pub(super) const NEARLY_FULL: Check = Check {
     reads: "`statvfs` of the targets' file systems at the start of each run: their size, and the space that \
             users other than root may still use.",
     formula: formula!(
-        "If less than {FREE_BELOW} is free: biased for writes, because the allocator scatters them; a note \
-         for reads, which depend only on the layout of the file. The fill level inside a drive is invisible."
+        "If less than {FREE_BELOW} is free: biased for writes, because the allocator may scatter them; a \
+         note for reads, which depend only on the layout of the file. The fill level inside a drive is \
+         invisible."
     ),
     provoke: "`fallocate -l $(($(df --output=avail -B1 DIR | tail -1) * 95 / 100)) DIR/fill && fathom run \
               --rw randwrite --size 64m DIR; rm DIR/fill`.",
@@ -235,7 +236,7 @@ fn check_nearly_full(case: &Case) -> Known<Answer> {
         return holds("The file system had enough free space.", numbers);
     }
     let (severity, effect) = if case.does(Kind::Write) {
-        (Severity::Biases, "the allocator scatters writes over the rest")
+        (Severity::Biases, "the allocator may scatter writes over the rest")
     } else {
         (Severity::Note, "the file is probably scattered")
     };
@@ -278,7 +279,8 @@ pub(super) const REMOTE_FS: Check = Check {
          number is named after that cache. Caches of the server are invisible."
     ),
     provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
-    fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
+    fix: "To measure the disks, run fathom on the machine that has them. --cache direct bypasses the \
+          client's cache.",
     accept: "Accept it if you want to measure the whole path.",
     applies: |case| case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_remote_fs),
@@ -304,13 +306,13 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
     file_systems.dedup_by(|a, b| (&a.kind, &a.mount_point) == (&b.kind, &b.mount_point));
     if file_systems.is_empty() {
         completeness?;
-        return holds("The file system is on this machine, and the kernel serves it.", evidence([]));
+        return holds("By its type, the file system is a local one that the kernel serves.", evidence([]));
     }
     let counted = file_systems.iter().filter(|fs| counts_reads(fs)).count();
     let (mut sentences, mut numbers) = (Vec::new(), evidence([]));
     for fs in &file_systems {
         let location = describe_location(&fs.kind).unwrap_or_default();
-        sentences.push(format!("This is {} ({}): {location}.", fs.kind, fs.source));
+        sentences.push(format!("A target is on {} ({}): {location}.", fs.kind, fs.source));
         if !counts_reads(fs) || !case.does(Kind::Read) {
             continue;
         }
@@ -358,7 +360,7 @@ pub fn is_remote(kind: &str) -> bool {
 /// Describes what is between this machine and the data, or who else uses the disk. `None` for a local file system.
 fn describe_location(kind: &str) -> Option<&'static str> {
     Some(match kind {
-        k if NETWORK.contains(&k) => "the data are on another machine, whose caches are invisible from here",
+        k if NETWORK.contains(&k) => "a server has the data, and its caches are invisible from here",
         k if ON_SHARED_DISK.contains(&k) => {
             "other machines of its cluster may use the same disk, and their I/O is invisible from here"
         }
@@ -366,7 +368,7 @@ fn describe_location(kind: &str) -> Option<&'static str> {
             "the data are on the host of this virtual machine, whose cache is invisible from here"
         }
         k if is_program(k, FETCHING) => {
-            "a user-space program fetches the data from another machine; its cache and the network are invisible"
+            "a user-space program fetches the data from a server; its cache and the network are invisible"
         }
         k if is_program(k, ENCRYPTING) => {
             "a user-space program encrypts the data, which takes CPU time; its own I/O is invisible"
@@ -404,7 +406,7 @@ fn client_hit_share(case: &Case, fs: &FileSystem) -> Known<f64> {
             bytes_since_mount(ran.snapshot(Moment::Start)?, fs)?,
             bytes_since_mount(ran.snapshot(Moment::Stop)?, fs)?,
         );
-        let backwards = || format!("{MOUNT_STATS} went backwards");
+        let backwards = || format!("{MOUNT_STATS}: a counter went backwards");
         let growth = |before: u64, after: u64| after.checked_sub(before).ok_or_else(backwards);
         requested = requested.saturating_add(growth(before.requested, after.requested)?);
         served = served.saturating_add(growth(before.from_server, after.from_server)?);
@@ -489,7 +491,7 @@ fn writes_during_the_idle_watch_bias() {
     let Ok(Answer::Finding(f)) = FS_HOUSEKEEPING.answer(&idle(20 << 20)) else { panic!("silent") };
     // No kernel thread was seen, so the finding names none.
     assert_eq!(f.severity, Severity::Biases);
-    assert!(f.sentence.contains("by kernel threads, or by earlier writes"), "{}", f.sentence);
+    assert!(f.sentence.contains("by kernel threads, or because earlier writes"), "{}", f.sentence);
     assert!(f.fix.is_some_and(|fix| fix.contains("D01") && !fix.contains("thread")), "{}", f.sentence);
 }
 
@@ -627,11 +629,7 @@ fn every_remote_file_system_is_named_and_an_unknown_one_is_not_checked() {
         record
     };
     let both = remote_finding(&with_second(Some("cifs")));
-    assert!(
-        both.sentence.contains("This is cifs") && both.sentence.contains("fuse.sshfs"),
-        "{}",
-        both.sentence
-    );
+    assert!(both.sentence.contains("on cifs") && both.sentence.contains("fuse.sshfs"), "{}", both.sentence);
     let condition = "over the network through fuse.sshfs and through cifs";
     assert_eq!(both.renames, Some(Rename::Condition(condition.into())));
     assert!(REMOTE_FS.answer(&with_second(None)).is_err_and(|why| why.contains("hidden")));
@@ -728,7 +726,7 @@ fn known_fuse_programs_are_described() {
 fn a_cluster_file_system_is_on_a_shared_disk_of_this_machine() {
     for kind in ["gfs2", "ocfs2"] {
         let found = remote_finding(&Fixture { kind, ..Fixture::honest() }.record());
-        assert!(!found.sentence.contains("another machine"), "{}", found.sentence);
+        assert!(!found.sentence.contains("server"), "{}", found.sentence);
         assert!(found.sentence.contains("may use the same disk"), "{}", found.sentence);
         assert!(found.fix.is_some_and(|fix| !fix.contains("server")));
         assert_eq!(found.renames, Some(Rename::Condition(format!("through {kind}"))));
@@ -737,7 +735,7 @@ fn a_cluster_file_system_is_on_a_shared_disk_of_this_machine() {
     assert!(
         remote_finding(&Fixture { kind: "gpfs", ..Fixture::honest() }.record())
             .sentence
-            .contains("another machine")
+            .contains("a server has the data")
     );
 }
 

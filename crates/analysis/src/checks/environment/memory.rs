@@ -20,8 +20,8 @@ pub(super) const DIRTY_BACKLOG: Check = Check {
     reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, after fathom's own \
             writeback.",
     formula: formula!(
-        "Biased if their sum is above {backlog} at the start of any run: the kernel writes these \
-         data during the run. An idle machine always has less. The limit does not depend on the \
+        "Biased if their sum is above {backlog} at the start of any run: the kernel may write these \
+         data during the run. An idle machine usually has less. The limit does not depend on the \
          size of the memory, since the time that the disk needs matters.",
         backlog = show_bytes(BACKLOG_BYTES)
     ),
@@ -55,10 +55,10 @@ fn check_dirty_backlog(case: &Case) -> Known<Answer> {
     let bytes = worst.ok_or_else(no_run)?;
     let numbers = evidence([("backlog_bytes", bytes as f64)]);
     if bytes <= BACKLOG_BYTES {
-        return holds("Hardly any older data was waiting to be written.", numbers);
+        return holds("Hardly any older data were waiting to be written.", numbers);
     }
     let backlog = show_bytes(bytes);
-    finding!(Severity::Biases, numbers, "{backlog} of older data were waiting to be written to disk.")
+    finding!(Severity::Biases, numbers, "{backlog} of older data were waiting to be written to a disk.")
 }
 
 /// At this share of the time or above, tasks waited for memory long enough to bias the number. A machine with enough
@@ -124,7 +124,7 @@ fn check_memory_pressure(case: &Case) -> Known<Answer> {
     ]);
     let mut causes = Vec::new();
     if let Some(stalled) = stalled.as_ref().ok().copied().filter(|share| *share >= STALLED_FROM) {
-        causes.push(format!("tasks waited for memory in {} of the time", show_share(stalled)));
+        causes.push(format!("tasks waited for memory for {} of the time", show_share(stalled)));
     }
     if let (Ok(rate), Ok(pages)) = (&pages_per_s, &swapped)
         && *rate >= SWAPPED_PAGES_PER_S
@@ -133,12 +133,13 @@ fn check_memory_pressure(case: &Case) -> Known<Answer> {
     }
     if !causes.is_empty() {
         let causes = causes.join(", and ");
-        return finding!(Severity::Biases, numbers, "The machine was short of memory: {causes}.");
+        return finding!(Severity::Biases, numbers, "Memory was short: {causes}.");
     }
     let dirty = dirty_share_of_limit(case)?;
     if let Some(part) = dirty.filter(|part| *part >= DIRTY_FROM) {
         numbers.insert("dirty_share_of_limit".into(), part);
-        let fix = "Use --cache direct, or write for so long that the first part does not matter.";
+        let fix = "Use --cache direct, or a --time so long that the first writes, which only memory took, do \
+                   not matter.";
         return detail!(
             Severity::Note,
             numbers,
@@ -235,8 +236,8 @@ fn check_freed_memory_given_up(case: &Case) -> Known<Answer> {
     let spent = system_ns_per_byte(case, &moved);
     numbers.extend(spent.map(|ns| ("system_ns_per_byte".to_owned(), ns)));
     let start_of_sentence = format!(
-        "The host takes the memory that this guest frees, and gives it back on the next use: {} of the bytes \
-         moved ({}) went into memory that had been free",
+        "The host takes the memory that this guest frees, and gives it back on the next use. Up to {} of the \
+         bytes moved ({}) went into memory that had been free",
         show_share(part),
         show_bytes(moved.bytes)
     );
@@ -245,7 +246,7 @@ fn check_freed_memory_given_up(case: &Case) -> Known<Answer> {
             Severity::Biases,
             numbers,
             "{start_of_sentence}, at {ns:.1} ns of system time per byte: with memory that the guest still \
-             has, the job is faster."
+             has, the job is probably faster."
         ),
         None => detail!(Severity::Note, numbers, "{start_of_sentence}."),
     }))

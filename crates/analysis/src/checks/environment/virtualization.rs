@@ -22,8 +22,8 @@ pub(super) const VIRTUAL: Check = Check {
             `/sys/class/dmi/id/`, and the drivers of the devices below the target.",
     formula: formula!(
         "A note if a hypervisor or a driver of virtual disks is found. There is no threshold: below a \
-         virtual disk are a cache, limits and neighbours that the guest cannot see, so every number \
-         describes the disk as the host serves it at this time."
+         virtual disk there may be a cache, limits and neighbours that the guest cannot see, so every \
+         number describes the disk as the host serves it at this time."
     ),
     provoke: "`fathom run DIR` in any virtual machine.",
     fix: "",
@@ -45,8 +45,8 @@ fn check_virtual(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Note,
         evidence([]),
-        "This is a virtual machine ({hypervisor}): the host's cache, its limits and its other guests are \
-         invisible from here."
+        "The machine or its disk is virtual ({hypervisor}): the host's cache, its limits and its other \
+         guests are invisible from here."
     )
 }
 
@@ -101,18 +101,18 @@ pub(super) const CLOUD_BURST: Check = Check {
     reads: "`/sys/class/dmi/id/sys_vendor` and `product_name`, the models of the disks, and fathom's own \
             rate in each interval of all runs, in order.",
     formula: formula!(
-        "Biased if a disk of a cloud that sells bursts shows two plateaus, with at least \
-         {FEWEST_ON_EACH_SIDE} intervals on each side of the fall: the second at {FALLS_TO} of the first or \
-         less, and flat (variability up to {FLAT_AFTER}; of the first up to {FLAT_BEFORE}), which only a \
-         limiter causes. The interval on each side of the fall belongs to no plateau. Without a fall, it is \
-         not checked below {credit} minutes of measuring, because the usual credits last for half an hour or \
-         longer. Does not apply to jobs that a rate, pauses or drains hold back.",
+        "Biased if the rate of a disk of a cloud that sells bursts falls from one plateau to another, with \
+         at least {FEWEST_ON_EACH_SIDE} intervals on each side of the fall. The second plateau must be at \
+         {FALLS_TO} of the first or less, and as flat as under a limiter: variability up to {FLAT_AFTER} (of \
+         the first up to {FLAT_BEFORE}). The interval on each side of the fall belongs to no plateau. \
+         Without a fall, it is not checked below {credit} minutes of measuring, because the usual credits \
+         last for half an hour or longer. Does not apply to jobs that a rate, pauses or drains hold back.",
         credit = CREDIT_NS / 60e9
     ),
     provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. \
               Elsewhere, a limit that is set during a run causes the same fall, but E02 reports it, since \
               no cloud is named. fathom's own tests use made-up records of a cloud instead.",
-    fix: "Quote the second rate, or measure for more than an hour after the credits are spent.",
+    fix: "Quote the second rate. Or spend the credits first, and then measure for more than an hour.",
     accept: "Accept it if your load comes in bursts shorter than the credits last.",
     applies: |case| case.on_device(),
     ask: Ask::Alone(check_cloud_burst),
@@ -147,7 +147,10 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
                 "this is a disk of {cloud}, whose burst credits can last longer than the measured {measured}"
             ));
         }
-        return holds("The disk kept its rate for longer than burst credits last.", Evidence::new());
+        return holds(
+            "The rate did not drop to a lower steady level in an hour of measuring or more.",
+            Evidence::new(),
+        );
     };
     let ns = measured * fall.at as f64 / rates.len().max(1) as f64;
     // `at` is an index of these intervals.
@@ -254,9 +257,9 @@ pub(super) const CONTAINER_VIEW: Check = Check {
     id: CheckId::D25,
     name: "CONTAINER_VIEW",
     belief: "fathom sees the whole machine",
-    reads: "The file systems of the targets (containers use an overlay), the layer below which fathom could \
-            not follow their devices, and the reasons for facts that could not be read: limits, governors, \
-            firmware names, fathom's own cgroup.",
+    reads: "The file systems of the targets (containers use an overlay), where in the stack fathom could \
+            not follow their devices, and why facts could not be read: limits, governors, firmware names, \
+            fathom's own cgroup.",
     formula: formula!(
         "A note if a target is on an overlay, or if access to a fact was denied (permission denied, not \
          permitted, read-only file system). A file that does not exist is no sign of a container: many machines lack it. The \
@@ -264,7 +267,7 @@ pub(super) const CONTAINER_VIEW: Check = Check {
     ),
     provoke: "`docker run --rm -v $PWD/fathom:/fathom debian /fathom run --rw randread --size 64m /var/tmp`.",
     fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's own \
-          layers.",
+          layers. If access was denied outside a container, run fathom as root.",
     accept: "A note needs no --accept.",
     applies: |case| case.has_storage(),
     ask: Ask::Alone(check_container_view),
@@ -297,14 +300,14 @@ fn check_container_view(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Note,
             numbers,
-            "{} is in an overlay, like the file system of a container. fathom followed it to the device that \
-             holds the data.",
+            "{} is in an overlay, like the file system of a container. fathom followed the overlay to the \
+             device that holds the data.",
             place.path
         );
     }
     let mut sentence = String::from("fathom sees only part of the machine");
     if let Some(place) = overlay {
-        sentence += &format!(": {} is on the layers of a container", place.path);
+        sentence += &format!(": {} is on an overlay, as in a container", place.path);
         sentence += &place.unresolved_reason.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
     }
     if !refused_facts.is_empty() {
@@ -443,7 +446,7 @@ fn long_lists_are_cut_and_overlays_name_what_they_hide() {
     machine.places[0].unresolved_reason = Some("overlay: its directories cannot be seen from here".into());
     machine.places[0].file_system.as_mut().unwrap().kind = "overlay".into();
     let Ok(Answer::Finding(f)) = CONTAINER_VIEW.answer(&record) else { panic!("silent") };
-    assert!(f.sentence.contains("/data is on the layers of a container (overlay: its"), "{}", f.sentence);
+    assert!(f.sentence.contains("/data is on an overlay, as in a container (overlay: its"), "{}", f.sentence);
     assert!(f.sentence.ends_with(" and 1 more was denied."), "{}", f.sentence);
     // An overlay that fathom followed to its device hides nothing.
     let Ok(Answer::Finding(f)) =

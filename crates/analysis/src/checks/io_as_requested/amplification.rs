@@ -145,8 +145,9 @@ fn read_ahead_finding(
         show_bytes(requested),
         show_bytes(traffic::read_ahead_setting_bytes(case))
     );
-    let disks = layer_names(&case.shared_layers().unwrap_or_default());
-    let fix = READ_AMPLIFIED.fix.replace("DISK", &disks);
+    let only_disk = case.shared_layers().ok().filter(|disks| disks.len() == 1);
+    let disk = only_disk.map_or_else(|| "DISK".to_owned(), |disks| layer_names(&disks));
+    let fix = READ_AMPLIFIED.fix.replace("DISK", &disk);
     Detail::new(Severity::Biases, sentence, numbers).with_fix(fix).found()
 }
 
@@ -180,9 +181,9 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
     ),
     provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: a journal write \
               follows each write.",
-    fix: "To measure the device below a file alone, overwrite an allocated file without --cache sync, or measure the \
-          block device.",
-    accept: "This is the cost of the file system, and an application pays it too: accept it to measure that.",
+    fix: "To measure the device alone, overwrite an allocated file without syncs, or measure the block \
+          device.",
+    accept: "Accept it to measure the device with its file system: an application pays this cost too.",
     applies: |case| case.does(Kind::Write) && case.on_device(),
     ask: Ask::Unless(&[CheckId::D01], check_write_amplified),
     #[cfg(test)]
@@ -387,7 +388,8 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
         let page = show_bytes(page);
         format!(": a write to part of a page ({page}) that is not in memory must read the page first")
     } else {
-        ": the file system read metadata to allocate blocks, or a layer below read blocks to change parts of them"
+        ": probably the file system read metadata to allocate blocks, or a layer below read blocks to change \
+         parts of them"
             .into()
     };
     detail!(

@@ -17,7 +17,8 @@ pub(super) const DIO_MIXED: Check = Check {
     ),
     provoke: "`while :; do dd if=/dev/zero of=FILE bs=4k count=64 conv=notrunc; done` and at the same time \
               `fathom run --rw randread --cache direct FILE`.",
-    fix: "Stop other users of the file (`fuser -v FILE`), or give each stream of the job its own file.",
+    fix: "Stop the other processes that use the file (`fuser -v FILE`), or give each stream of the job its own \
+          file.",
     accept: "Accept it if the application does both, such as a database during a backup.",
     applies: |case| case.stream.cache.is_direct() && case.on_device(),
     ask: Ask::Unless(&[CheckId::A02], check_dio_mixed),

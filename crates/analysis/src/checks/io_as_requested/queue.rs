@@ -29,7 +29,7 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
             bytes and time-in-queue in the `stat` file of the top device.",
     formula: formula!(
         "Mean operations in flight / (depth x workers x targets): below {REACHED_FROM}, the result is \
-         relabelled to the measured depth. The device's own count is compared too: if it moved at least \
+         relabelled to the measured depth. The device's own count is compared too: if the device moved at least \
          {ARRIVED_FROM} of fathom's bytes and its time-in-queue gives less than {REACHED_FROM} of the depth, \
          allowing for merged requests, the rest waited above the device. Does not apply at depth 1, or if a \
          schedule, pauses or drains hold operations back."
@@ -58,7 +58,8 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
         );
         if one_at_a_time(case, reached) {
             sentence += &format!(
-                " Each worker had one at a time: {} completes each operation before it submits the next.",
+                " Each worker had no more than one in flight: {} apparently completed each operation before it \
+                 submitted the next.",
                 case.stream.engine
             );
         }
@@ -105,8 +106,8 @@ fn fix_above_device(case: &Case, busy_share: f64) -> Option<String> {
     } else if case.syncs() && case.on_block_devices() {
         "The device had headroom too. Syncs are the likely cause: compare with the same job without them."
     } else if case.syncs() {
-        "The device had headroom too. The rest of the time was spent in the file system and its journal, which \
-         a sync waits for."
+        "The device had headroom too. The rest of the time was probably spent in the file system and its \
+         journal, which a sync waits for."
     } else if case.may_hide_limits() {
         "The device had headroom too. A limit that fathom cannot see is likely, such as that of a cgroup \
          outside a container: check `io.max` or `blkio.throttle.*` there, or measure outside the container."
@@ -143,8 +144,8 @@ fn specific_fix(case: &Case) -> Option<String> {
             ""
         };
         return Some(format!(
-            "One worker cannot fill this queue on this machine: use more --workers, and check the limiter of \
-             this result.{hidden}"
+            "Engine and cache mode already allow a deep queue: use more --workers, and check the limiter of this \
+             result.{hidden}"
         ));
     }
     denial.map(|cause| {
@@ -198,16 +199,16 @@ fn check_depth_above_queue(case: &Case) -> Known<Answer> {
     let (layers, completeness) = layers_with_queues(case);
     completeness?;
     // A loop device passes its requests to the disk below, so each kind is a separate limit.
-    let limit_of_kind = |kind: LayerKind| -> Option<Known<(u64, &str)>> {
+    let limit_of_kind = |kind: LayerKind| -> Option<Known<(u64, Vec<&str>)>> {
         let mut layers_of_kind = layers.iter().filter(|layer| layer.kind == kind);
-        let first = layers_of_kind.clone().next()?;
+        let names: Vec<&str> = layers_of_kind.clone().map(|layer| layer.name.as_str()).collect();
         let accepts = layers_of_kind
             .try_fold(0_u64, |sum, layer| Ok(sum.saturating_add(count_accepted_requests(layer)?)));
-        Some(accepts.map(|accepts| (accepts, first.name.as_str())))
+        (!names.is_empty()).then(|| accepts.map(|accepts| (accepts, names)))
     };
     let limits = [LayerKind::Loop, LayerKind::Disk].into_iter().filter_map(limit_of_kind).collect();
     let (limits, all_counted) = split_known(Ok(limits));
-    let Some((accepts, name)) = limits.into_iter().min_by_key(|(accepts, _)| *accepts) else {
+    let Some((accepts, names)) = limits.into_iter().min_by_key(|(accepts, _)| *accepts) else {
         return all_counted.and(not_checked("no disk is known below the target"));
     };
     let numbers = evidence([("depth_mean", depth), ("queue_takes", accepts as f64)]);
@@ -215,15 +216,18 @@ fn check_depth_above_queue(case: &Case) -> Known<Answer> {
         all_counted?;
         return holds("The device's queue held all operations in flight.", numbers);
     }
+    let (queue, takes, disk) = match names[..] {
+        [name] => (format!("queue of {name}"), "takes", name),
+        _ => (format!("queues of {} together", names.join(", ")), "take", "DISK"),
+    };
     detail!(
         Severity::Note,
         numbers,
-        "{} operations were in flight on average, but the queue of {name} takes {}: the rest waited in \
-         software.",
+        "{} operations were in flight on average, but the {queue} {takes} {}: the rest waited in software.",
         show_rate(depth),
         show_count(accepts as f64)
     )
-    .with_fix(DEPTH_ABOVE_QUEUE.fix.replace("DISK", name))
+    .with_fix(DEPTH_ABOVE_QUEUE.fix.replace("DISK", disk))
     .found()
 }
 
@@ -292,7 +296,7 @@ fn check_one_hw_queue(case: &Case) -> Known<Answer> {
     };
     if workers < 2 || rate < FAST_FROM {
         completeness?;
-        return holds("One hardware queue is enough for this rate.", numbers);
+        return holds("One hardware queue is enough for this load.", numbers);
     }
     finding!(
         Severity::Note,
@@ -585,6 +589,13 @@ fn hardware_queues_add_up_and_a_loop_device_is_a_limit() {
     narrow.header.hosts[0].places[0].layers[0].queue.insert("nr_requests".into(), "2".into());
     let Ok(Answer::Finding(f)) = DEPTH_ABOVE_QUEUE.answer(&narrow) else { panic!("silent") };
     assert!(f.sentence.contains("queue of loop0 takes 8"), "{}", f.sentence);
+    let mut two = with_queue_files(&[("nr_requests", "8")], &[("mq", "1")]);
+    let layers = &mut two.header.hosts[0].places[0].layers;
+    let twin = Layer { name: "vdb".into(), stat_file: "vdb's".into(), ..layers[0].clone() };
+    layers.push(twin);
+    let Ok(Answer::Finding(f)) = DEPTH_ABOVE_QUEUE.answer(&two) else { panic!("silent") };
+    assert!(f.sentence.contains("queues of vda, vdb together take 16"), "{}", f.sentence);
+    assert!(f.fix.is_some_and(|fix| fix.contains("/sys/block/DISK/")));
 }
 
 #[cfg(test)]

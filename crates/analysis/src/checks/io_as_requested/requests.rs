@@ -87,7 +87,8 @@ fn requests_by_kind(case: &Case) -> Known<Vec<Known<Requests>>> {
         let difference = (device.bytes as f64 - issued.bytes as f64).abs();
         if difference > SAME_BYTES_WITHIN * issued.bytes as f64 {
             out.push(Err(format!(
-                "fathom issued {} of {}s, but the device moved {}, so its requests are not only fathom's",
+                "fathom issued {} of {}s, but the device moved {}, so its requests cannot be compared with the \
+                 operations",
                 show_bytes(issued.bytes),
                 kind.word(),
                 show_bytes(device.bytes)
@@ -174,7 +175,7 @@ pub(super) const MERGED: Check = Check {
         "Operations / device requests, per direction: biased above {MERGED_ABOVE}, relabelled from \
          {MERGED_RELABELLED_FROM}, where most operations share a request. Up to {MERGED_ABOVE}, a scheduler merges a \
          few neighbours in any sequential queue. Not checked if the bytes of device and operations differ by \
-         more than {same}, because then the requests are not only fathom's. Not checked either if the \
+         more than {same}, because then they are not the same I/O. Not checked either if the \
          device's bytes beyond the issued ones may be small requests of other processes that hide merges. \
          If other streams use the device at the same time, the check holds if even all merges together \
          could not exceed the limit for this stream; otherwise it does not answer.",
@@ -201,7 +202,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("ops_per_request_at_most", bound.ops_per_request)]);
-        return holds("The device saw operations of the requested size.", numbers);
+        return holds("Few or no operations were merged on their way to the device.", numbers);
     }
     let (worst, completeness) = worst_requests(case, Requests::ops_per_request)?;
     let numbers = evidence([
@@ -228,10 +229,11 @@ fn check_merged(case: &Case) -> Known<Answer> {
                 show_bytes(hiding.device.bytes.saturating_sub(hiding.issued.bytes))
             ));
         }
-        return holds("The device saw operations of the requested size.", numbers);
+        return holds("Few or no operations were merged on their way to the device.", numbers);
     }
     let is_relabelled = worst.ops_per_request() >= MERGED_RELABELLED_FROM;
-    let disk = case.shared_layers().map_or_else(|_| "DISK".into(), |l| layer_names(&l));
+    let only_disk = case.shared_layers().ok().filter(|disks| disks.len() == 1);
+    let disk = only_disk.map_or_else(|| "DISK".to_owned(), |disks| layer_names(&disks));
     detail!(
         if is_relabelled { Severity::Relabels } else { Severity::Biases },
         numbers,
@@ -308,7 +310,7 @@ fn check_split(case: &Case) -> Known<Answer> {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("requests_per_op_at_most", bound.requests_per_op)]);
-        return holds("One operation was one request to the device.", numbers);
+        return holds("The device got hardly more requests than operations.", numbers);
     }
     let (worst, completeness) = worst_requests(case, Requests::requests_per_op)?;
     let numbers = |requests: &Requests| {
@@ -320,7 +322,7 @@ fn check_split(case: &Case) -> Known<Answer> {
     };
     if worst.requests_per_op() <= SPLIT_ABOVE {
         completeness?;
-        return holds("The device got about one request for each operation.", numbers(&worst));
+        return holds("The device got hardly more requests than operations.", numbers(&worst));
     }
     let extra_requests = worst.extra_requests();
     let by_limit = split_by_queue_limit(case);
@@ -332,8 +334,8 @@ fn check_split(case: &Case) -> Known<Answer> {
     let split = split_known(requests_by_kind(case)).0.into_iter().filter(is_split);
     let Some(worst) = split.max_by(|a, b| ratio(a).total_cmp(&ratio(b))) else {
         return Err(format!(
-            "the device did {extra_requests} more requests than operations, too few to distinguish splitting \
-             from a journal; measure for longer"
+            "the device did too few extra requests ({extra_requests}) to distinguish splitting from a journal; \
+             measure for longer"
         ));
     };
     let per_op = worst.requests_per_op();
@@ -346,7 +348,8 @@ fn check_split(case: &Case) -> Known<Answer> {
             ""
         };
         return Err(format!(
-            "the device did {} requests for each operation{unexplained}; they may belong to other processes",
+            "the device did {} requests for each operation{unexplained}; the extra requests may belong to other \
+             processes",
             show_rate(per_op)
         ));
     }
@@ -473,8 +476,8 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
     finding!(
         Severity::Biases,
         numbers,
-        "{} of the random {}s were merged with a neighbour ({} merges), but chance merges only {}: they did \
-         not reach the device as random I/O.",
+        "{} of the random {}s were merged with a neighbour ({} merges), but chance merges only {}: the merged \
+         operations did not reach the device as random I/O.",
         show_share(part),
         worst.kind.word(),
         show_count(worst.device.merges as f64),

@@ -51,7 +51,7 @@ fn check_submit_blocks(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let submit = case.submit().and_then(|h| h.mean_ns());
-    let submit = submit.ok_or("no call submitted operations without waiting for one")?;
+    let submit = submit.ok_or("no call submitted operations without also waiting for a completion")?;
     let latency = mean_latency_ns(case).ok_or("no operation completed")?;
     let part = share(submit, latency);
     let numbers =
@@ -62,8 +62,8 @@ fn check_submit_blocks(case: &Case) -> Known<Answer> {
     detail!(
         Severity::Biases,
         numbers,
-        "Submission took {} of the {} of an operation ({}): the operation ran inside the submission call, so \
-         it was not asynchronous.",
+        "Submission took {} of the {} of an operation ({}): the call waited instead of returning at once, so \
+         the operation was not asynchronous.",
         show_ns(submit),
         show_ns(latency),
         show_share(part.min(1.0))
@@ -177,9 +177,6 @@ fn kernel_worker_ids(text: &str) -> impl Iterator<Item = &str> {
         .map(|(tid, _)| tid)
 }
 
-/// Options of io_uring and vsync that request polled completions.
-const POLLING: &[&str] = &["iopoll", "hipri"];
-
 pub(super) const NOT_POLLING: Check = Check {
     id: CheckId::B08,
     name: "NOT_POLLING",
@@ -188,7 +185,7 @@ pub(super) const NOT_POLLING: Check = Check {
             `iopoll` of io_uring, `hipri` of vsync.",
     formula: formula!(
         "Void if polling was requested and a device reports 0: the kernel then waits for the interrupt \
-         without reporting it. The engine refuses such a run beforehand. This check also covers devices \
+         and reports no error. The engine refuses such a run beforehand. This check also covers devices \
          below file systems and stacks that the engine cannot query."
     ),
     provoke: "`fathom run --engine io_uring:iopoll --cache direct DIR` on a disk without poll queues is \
@@ -205,8 +202,7 @@ pub(super) const NOT_POLLING: Check = Check {
 };
 
 fn check_not_polling(case: &Case) -> Known<Answer> {
-    let option = case.stream.options.keys().find(|o| POLLING.contains(&o.as_str()));
-    let Some(option) = option else { return Ok(Answer::DoesNotApply) };
+    let Some(option) = case.polling_option() else { return Ok(Answer::DoesNotApply) };
     let layers = case.layers(|l| l.queue.contains_key("io_poll"));
     if let Some(layer) = layers.iter().find(|l| l.queue_number("io_poll") == Ok(0)) {
         return finding!(
@@ -220,7 +216,8 @@ fn check_not_polling(case: &Case) -> Known<Answer> {
     case.need_resolved_stack()?;
     layers.iter().try_for_each(|layer| layer.queue_number("io_poll").map(drop))?;
     if !layers.is_empty() {
-        return holds("Completions were polled, as requested.", evidence([("io_poll", 1.0)]));
+        let sentence = "The devices below can poll for completions, as requested.";
+        return holds(sentence, evidence([("io_poll", 1.0)]));
     }
     Err(format!("option {option} requests polling, but no device below reports whether it polls"))
 }

@@ -28,7 +28,7 @@ pub(super) const ERRORS_COUNTED: Check = Check {
         "Void from the first failed or short operation, and from the first failed sync or close of a target \
          that the stream writes. No share is harmless: a failed operation is often the fastest, and a test \
          should reveal a device that fails one operation in a million. After a failed sync, writes that \
-         counted as done are lost."
+         counted as done may be lost."
     ),
     provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, then \
               `fathom run --rw randread /dev/loopN`: reads beyond the end fail with EIO.",
@@ -65,14 +65,14 @@ fn check_errors_counted(case: &Case) -> Known<Answer> {
     if let Some(first) = sync_failures.first() {
         let runs = case.ends.iter().filter(|end| case.sync_failures(end).next().is_some()).count();
         sentences.push(format!(
-            "The {} failed with {} in {} of {}: the kernel accepted these writes but could not store them.",
+            "The {} failed in {} of {} (first error: {}): writes that the kernel had accepted may be lost.",
             first.call.name(),
-            errno::describe_errno(first.errno),
             show_count(runs as f64),
             match case.ends.len() {
                 1 => "1 run".to_owned(),
                 n => format!("{} runs", show_count(n as f64)),
-            }
+            },
+            errno::describe_errno(first.errno)
         ));
     }
     let named: Vec<String> = errors
@@ -83,7 +83,8 @@ fn check_errors_counted(case: &Case) -> Known<Answer> {
     let named_errors = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
     if failed > 0 || short > 0 {
         sentences.push(format!(
-            "{} operations failed{named_errors} and {} were short: failed I/O is often the fastest I/O.",
+            "Failed operations: {}{named_errors}; short operations: {}. Such operations are often faster \
+             than complete ones.",
             show_count(failed as f64),
             show_count(short as f64)
         ));
@@ -347,7 +348,7 @@ pub(super) const IDLE_TAIL: Check = Check {
         "Biased if the first worker ended before the last one by more than {TAIL_ABOVE} of the run, by more \
          than {wake}, and by more than twice the slowest operation: less is waking and draining. Biased if \
          the least busy worker did less than {IDLE_BELOW} of the busiest one's operations, a note below \
-         {UNEVEN_BELOW}; both only beyond {DEVIATIONS} standard deviations of such counts.",
+         {UNEVEN_BELOW}. A difference of up to {DEVIATIONS} standard deviations of such counts is chance.",
         wake = Ns(TAIL_NS as f64)
     ),
     provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered --cpus \
@@ -452,7 +453,9 @@ fn a_failed_sync_is_void_only_for_the_stream_that_wrote() {
     let Ok(Answer::Finding(f)) = ERRORS_COUNTED.answer(&failed.record()) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Invalidates);
     assert!(
-        f.sentence.contains("final sync failed with ENOSPC") && !f.sentence.contains("operations"),
+        f.sentence.contains("final sync failed in ")
+            && f.sentence.contains("(first error: ENOSPC")
+            && !f.sentence.contains("operations"),
         "{f:?}"
     );
     let reads = Fixture { sync_errno: 5, ..Fixture::honest() };

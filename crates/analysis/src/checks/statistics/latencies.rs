@@ -30,7 +30,7 @@ pub(super) const BIMODAL: Check = Check {
     provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` with about half of FILE in memory \
               (`head -c 512M FILE > /dev/null`).",
     fix: "Quote both medians with their shares instead of the mean, and find the cause of the two groups: \
-          cache hits (A01), two drives that share a name, reads mixed with writes.",
+          cache hits (A01), unequal drives below one device, reads mixed with writes.",
     accept: "Accept it if you want to measure such a mixture.",
     applies: |case| case.has_storage() && !has_step(case),
     ask: Ask::Alone(check_bimodal),
@@ -48,7 +48,7 @@ fn check_bimodal(case: &Case) -> Known<Answer> {
         let Some(groups) = find_modes(&latencies) else { continue };
         let mean = latencies.mean_ns().unwrap_or(0.0);
         let is_cached = kind == Kind::Read && has_cache_hits(case);
-        let cached = if is_cached { " The faster group has the page cache hits (A01)." } else { "" };
+        let cached = if is_cached { " The faster group probably has the page cache hits (A01)." } else { "" };
         return finding!(
             Severity::Biases,
             evidence([
@@ -261,16 +261,16 @@ fn check_coordinated_omission(case: &Case) -> Known<Answer> {
     }
     let is_cause = |ready: f64| ready > 0.0 && ready >= CPU_FROM * worst.share;
     let cpu = if waited_for_cpu(case).is_ok_and(is_cause) {
-        " fathom's own threads waited for a CPU at the same time (D08)."
+        " fathom's own threads also waited for a CPU (D08), which may have caused the stalls."
     } else {
         ""
     };
     finding!(
         Severity::Biases,
         numbers,
-        "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} of \
-         {} {}s met one. Their p99 of {} counts from submission; requests arriving at random would see a p99 \
-         of {}.{}",
+        "A closed loop issues few requests during stalls: {} of the waiting was inside stalls, but only \
+         {} of {} {}s met one. The p99 of {} counts from submission; for requests that arrive at random, the \
+         p99 would be {}.{}",
         show_share(worst.share),
         show_count(worst.stalled as f64),
         show_count(worst.ops as f64),

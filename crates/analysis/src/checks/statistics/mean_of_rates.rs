@@ -21,7 +21,7 @@ pub(super) const MEAN_OF_RATES: Check = Check {
     ),
     provoke: "No command: it would be a bug in fathom. A session file with twice the operations in its first \
               interval shows it.",
-    fix: "Report it with the session file: this is a bug in fathom.",
+    fix: "Report it with the session file: unless the file was changed, this is a bug in fathom.",
     accept: "",
     applies: |_| true,
     ask: Ask::Alone(check_mean_of_rates),
@@ -47,8 +47,8 @@ fn check_mean_of_rates(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Invalidates,
         numbers,
-        "The intervals of the runs contain {} operations, but the runs have {}: the rate is not \
-         operations / time.",
+        "The intervals of the runs contain {} operations, but the runs have {}: one count is wrong, so the \
+         rate may be wrong too.",
         show_count(in_intervals as f64),
         show_count(in_totals as f64)
     )

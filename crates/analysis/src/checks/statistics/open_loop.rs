@@ -83,7 +83,7 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
         Severity::Biases,
         numbers,
         "Submissions were late, by {} at the 99th percentile. At p{}, the lateness is more than {} \
-         of the latency. A report withholds these percentiles; `fathom limit` shows them as upper bounds.",
+         of the latency. A report withholds such percentiles; `fathom limit` shows them as upper bounds.",
         show_ns(worst_ns),
         late.join(", p"),
         Share(LATE_SHARE)
@@ -118,7 +118,8 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
     let mut has_latencies = false;
     for kind in Kind::ALL {
         let Some(latency) = case.latency(kind) else { continue };
-        let open = case.open_loop(kind).ok_or("the record has no lateness of its operations")?;
+        let open =
+            case.open_loop(kind).ok_or("the record does not contain the lateness of the operations")?;
         has_latencies = true;
         for (name, q) in PERCENTILES {
             let is_distorted =
@@ -216,7 +217,7 @@ fn measure_growth(ran: &CaseRun) -> Known<Growth> {
     let rows: Vec<_> = intervals_of(ran).filter(|r| sum_moved(r).ops > 0).collect();
     if rows.len() < FEWEST_ROWS {
         return Err(format!(
-            "the run is too short: it has {} intervals, and {FEWEST_ROWS} are needed",
+            "the run is too short: {FEWEST_ROWS} intervals with operations are needed, and it has {}",
             rows.len()
         ));
     }
@@ -232,7 +233,7 @@ fn measure_growth(ran: &CaseRun) -> Known<Growth> {
         let within = rows.iter().filter(|r| (from..until).contains(&(r.start_ns.midpoint(r.end_ns))));
         let medians: Vec<f64> = within.map(|row| largest_median(row)).collect();
         if medians.is_empty() {
-            not_checked("a quarter of the run has no interval")
+            not_checked("a quarter of the run has no interval with operations")
         } else {
             Ok(median(&medians))
         }

@@ -87,8 +87,8 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biases,
             numbers,
-            "The rate was still {direction} when the run ended: from {} IOPS {earlier} to {} IOPS {later}, by {} \
-             of its mean within {}{}{}.",
+            "The rate was {direction} while it was measured: from {} IOPS {earlier} to {} IOPS {later}, by \
+             {} of its mean within {}{}{}.",
             rate(mean_of(|change| change.from / change.mean)),
             rate(mean_of(|change| change.to / change.mean)),
             show_share(share.abs()),
@@ -108,7 +108,7 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
     Err(if drifts.each.len() < all_series.len() {
         "the runs are too short: they contain too few independent observations".into()
     } else {
-        "the rate varies so much that a drift can be neither shown nor ruled out; longer runs would decide it"
+        "the rate varies so much that a drift can be neither shown nor ruled out; longer runs may decide it"
             .into()
     })
 }
@@ -190,7 +190,7 @@ fn check_cliff(case: &Case) -> Known<Answer> {
         if all_series.iter().any(|series| find_steps_of_run(series) == Change::Unclear) {
             return not_checked(
                 "the rate changes within a run, but in a way that could be chance or a slow drift; a longer run \
-                 would decide it",
+                 may decide it",
             );
         }
         let least = all_series.first().map_or(0.0, |c| MIN_STEP.for_run(c));
@@ -212,8 +212,11 @@ fn step_finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> D
     // A name describes the result, so most of its runs must have a step.
     let is_relabelled = step.size() >= STEP_RELABELLED_FROM && 2 * runs_with_step > runs;
     let severity = if is_relabelled { Severity::Relabels } else { Severity::Biases };
-    let runs_note =
-        if runs > 1 { format!(" ({runs_with_step} of {runs} runs have such a step)") } else { String::new() };
+    let runs_note = if runs > 1 {
+        format!(" (runs with such a step: {runs_with_step} of {runs})")
+    } else {
+        String::new()
+    };
     let levels = cliff.describe(series);
     let [latency_before, latency_after] = latencies.unwrap_or([f64::NAN; 2]);
     detail!(
@@ -273,15 +276,15 @@ fn cause_of_step(step: &Step, latencies: &Known<[f64; 2]>) -> String {
     let numbers = format!("{} before and {} after", show_ns(before), show_ns(after));
     match (is_in_device, rate > 0.0) {
         (true, true) => format!(
-            "The device's own latency rose ({numbers}), so the cause is in it or below: a fast cache that \
-             filled, garbage collection, heat, a cloud's credits."
+            "The device's own latency rose ({numbers}), so the cause is probably in or below the device, \
+             such as a full fast cache, garbage collection, heat, a cloud's credits or other load."
         ),
-        (true, false) => {
-            format!("The device's own latency fell ({numbers}), so the cause is in it or below.")
-        }
+        (true, false) => format!(
+            "The device's own latency fell ({numbers}), so the cause is probably in or below the device."
+        ),
         (false, _) => format!(
-            "The device's own latency did not follow ({numbers}), so the cause is above it: a cgroup limit, \
-             the CPU, the file system."
+            "The device's own latency did not change enough ({numbers}), so the cause is probably above the \
+             device, such as a cgroup limit, the CPU or the file system."
         ),
     }
 }
@@ -330,13 +333,13 @@ fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
     detail!(
         Severity::Note,
         numbers,
-        "The first {} differ from the rest and are part of the mean: {} IOPS with them and {} \
-         without ({} {}).",
+        "The first {} differ from the rest and are part of the mean: {} IOPS with them and {} IOPS \
+         without. The mean is {} {} because of them.",
         show_seconds(warm_up.seconds),
         show_rate(warm_up.mean_with),
         show_rate(warm_up.mean_without),
         show_share(moved.abs()),
-        if moved > 0.0 { "less" } else { "more" }
+        if moved > 0.0 { "higher" } else { "lower" }
     )
     .with_fix(format!("Use --warmup {:.0}s or more.", warm_up.seconds.max(1.0).ceil()))
     .found()
@@ -386,7 +389,8 @@ fn check_few_independent(case: &Case) -> Known<Answer> {
          in waves that are too long for a mean."
     )
     .with_fix(format!(
-        "Use a longer --time or more --runs: about {:.0} s of measuring in total would contain {MIN_INDEPENDENT:.0}.",
+        "Use a longer --time or more --runs: about {:.0} s of measuring in total would contain \
+         {MIN_INDEPENDENT:.0} of them.",
         (seconds * MIN_INDEPENDENT / independent).ceil()
     ))
     .found()
@@ -445,11 +449,7 @@ fn a_rate_that_never_settles_is_found() {
     });
     let Ok(Answer::Finding(f)) = NOT_STEADY.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains(" IOPS in the first quarter to "), "{}", f.sentence);
-    assert!(
-        f.sentence.contains("still falling") && f.sentence.contains("at the beginning"),
-        "{}",
-        f.sentence
-    );
+    assert!(f.sentence.contains("was falling") && f.sentence.contains("at the beginning"), "{}", f.sentence);
 }
 
 #[test]
@@ -504,9 +504,9 @@ fn falling(ms_after: f64) -> Detail {
 fn the_device_latency_decides_on_which_side_the_cause_is() {
     let above = falling(0.05);
     assert!(above.sentence.contains("2,000 IOPS until 5.5 s and 100 IOPS after"), "{}", above.sentence);
-    assert!(above.sentence.contains("cause is above it"), "{}", above.sentence);
+    assert!(above.sentence.contains("cause is probably above the device"), "{}", above.sentence);
     assert!(matches!(above.renames, Some(Rename::Condition(ref c)) if c.contains("2,000 IOPS until 5.5 s")));
-    assert!(falling(1.0).sentence.contains("in it or below"), "{}", falling(1.0).sentence);
+    assert!(falling(1.0).sentence.contains("in or below the device"), "{}", falling(1.0).sentence);
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn check_too_short(case: &Case) -> Known<Answer> {
             show_seconds(seconds)
         );
     }
-    holds("The runs are longer than the period of journal commits and writeback.", numbers)
+    holds("All runs together are longer than the period of journal commits and writeback.", numbers)
 }
 
 /// Returns the bytes that the fast caches of the drives may hold. `None` if a drive is not flash or
@@ -172,7 +172,7 @@ fn check_fresh_flash(case: &Case) -> Known<Answer> {
         ("discarded_bytes", discarded as f64),
     ]);
     if written as f64 >= WRITTEN_FROM * capacity as f64 {
-        return holds("The drive was written at least twice since the machine started.", numbers);
+        return holds("At least twice the drive's capacity was written since the machine started.", numbers);
     }
     let preconditioned = case.record.preconditioned.as_ref();
     if (discarded as f64) < EMPTIED_FROM.0 * capacity as f64 {
@@ -181,7 +181,8 @@ fn check_fresh_flash(case: &Case) -> Known<Answer> {
             return holds(sentence, numbers);
         }
         return Err(format!(
-            "{} of the drive's {} were written since the machine started; its state before is unknown",
+            "{} were written to the drive (capacity {}) since the machine started; its state before is \
+             unknown",
             show_bytes(written),
             show_bytes(capacity)
         ));
@@ -189,8 +190,8 @@ fn check_fresh_flash(case: &Case) -> Known<Answer> {
     detail!(
         Severity::Relabels,
         numbers,
-        "The drive was emptied: {} of its {} were discarded since the machine started, and only {} written. \
-         A fresh flash drive writes faster than later.{}",
+        "The drive was probably emptied: {} were discarded (capacity {}) since the machine started, and only \
+         {} written. A fresh flash drive writes faster than a used one.{}",
         show_bytes(discarded),
         show_bytes(capacity),
         show_bytes(written),

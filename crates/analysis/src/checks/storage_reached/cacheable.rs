@@ -229,7 +229,7 @@ fn check_re_reads(case: &Case) -> Known<Answer> {
         ("expected_repeat_share", part),
     ]);
     if part <= REPEATS_ABOVE {
-        return holds("Almost every read was of a block that the run had not read before.", numbers);
+        return holds("Most reads were of blocks that the run had not read before.", numbers);
     }
     // The page cache keeps blocks after the first read, and read-ahead may hide from A01 that the page cache served reads.
     let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biases };

@@ -57,7 +57,7 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
     }
     if blocks < FEWEST_BLOCKS {
         completeness?;
-        return Err(format!("only {blocks} blocks were read before the runs, too few to judge the data"));
+        return Err(format!("too few blocks ({blocks}) were read before the runs to judge the data"));
     }
     let part = share(zeros as f64, blocks as f64);
     let numbers = evidence([("probed_blocks", blocks as f64), ("zero_share", part)]);
@@ -79,13 +79,13 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
     let is_void = remaining * sampled_part >= ZEROS_VOID_FROM.0 && zeros_are_free(case);
     let unsampled = match case.stream.targets.len() - targets.len() {
         0 => String::new(),
-        count => format!(" {count} of {} targets were not sampled.", case.stream.targets.len()),
+        count => format!(" Not sampled: {count} of {} targets.", case.stream.targets.len()),
     };
     finding!(
         if is_void { Severity::Invalidates } else { Severity::Biases },
         numbers,
-        "{}{} of {} sampled blocks hold only zeros: drives, thin volumes and clouds answer such reads from \
-         their map without reading the medium.{unsampled}",
+        "{}{} of {} sampled blocks hold only zeros: drives, thin volumes and cloud volumes can answer such \
+         reads from their map without reading the medium.{unsampled}",
         if written > 0.0 { "At least " } else { "" },
         show_share(remaining),
         show_count(blocks as f64)
@@ -129,7 +129,7 @@ const COMPRESS_ABOVE: f64 = 10.0;
 /// Above this percentage of copies among the 4096 measured blocks, the rate is biased. Fewer copies make no device noticeably
 /// faster.
 const DEDUP_ABOVE: f64 = 5.0;
-/// At this percentage of savings or above, the storage keeps almost nothing: zeros, or one block repeated.
+/// At this percentage of savings or above, storage that compresses keeps almost nothing, such as for zeros.
 const NOTHING_LEFT: f64 = 95.0;
 /// Percentage points by which a measured share may exceed the requested one. The measurement samples 4096 blocks.
 const REQUEST_TOLERANCE: f64 = 3.0;
@@ -148,7 +148,7 @@ pub(super) const PAYLOAD_TOO_EASY: Check = Check {
         "Biased if a compressor saves more than {COMPRESS_ABOVE} % or more than {DEDUP_ABOVE} % of the \
          blocks are copies, since no drive reports whether it compresses. A note if both are at most \
          {REQUEST_TOLERANCE} percentage points above the shares requested with --compress and --dedup. Void if \
-         {NOTHING_LEFT} % or more can be saved and the storage is known to compress: then almost nothing was \
+         a compressor saves {NOTHING_LEFT} % or more and the storage is known to compress: then almost nothing was \
          stored."
     ),
     provoke: "`fathom run --rw randwrite --zeros DIR`; for the void finding, DIR on zram or on btrfs mounted \
@@ -190,8 +190,8 @@ fn check_payload_too_easy(case: &Case) -> Known<Answer> {
         };
         return holds(sentence, numbers);
     }
-    let almost_nothing_stored = compress.max(dedup) >= NOTHING_LEFT;
-    let (severity, consequence) = if almost_nothing_stored && compresses(case) {
+    // No layer is known to deduplicate, so copies alone do not show that little was stored.
+    let (severity, consequence) = if compress >= NOTHING_LEFT && compresses(case) {
         (Severity::Invalidates, "and this storage compresses: almost nothing was stored")
     } else if is_as_requested(&case.stream.data, compress, dedup) {
         (Severity::Note, "as requested; storage that compresses or deduplicates is faster with such data")
@@ -267,13 +267,13 @@ fn zeros_invalidate_only_if_the_targets_without_a_sample_cannot_outweigh_them() 
     assert_eq!(next_to_unsampled(2).0, Severity::Invalidates, "half of all is zeros");
     let (severity, sentence) = next_to_unsampled(8);
     assert_eq!(severity, Severity::Biases);
-    assert!(sentence.contains("7 of 8 targets were not sampled"), "{sentence}");
+    assert!(sentence.contains("Not sampled: 7 of 8 targets."), "{sentence}");
 }
 
 #[test]
 fn few_blocks_are_not_checked_and_holes_are_left_to_a04() {
     let few = super::with_probe(&Fixture::honest(), |p| p.as_mut().unwrap().first_ns.truncate(15));
-    assert!(ZERO_DATA.answer(&few).is_err_and(|why| why.contains("only 15")));
+    assert!(ZERO_DATA.answer(&few).is_err_and(|why| why.contains("too few blocks (15)")));
     let holes = with_zeros(&Fixture { hole_share: 1.0, ..Fixture::honest() }, 64);
     assert_eq!(ZERO_DATA.answer(&holes), Ok(Answer::DoesNotApply));
 }
@@ -348,6 +348,8 @@ fn small_shares_are_accepted_and_zeros_bias_or_void() {
     let btrfs = Fixture { kind: "btrfs", options: "rw,compress-force=zstd:3", ..Fixture::honest_write() };
     let record = written(&btrfs, Data::Zeros, [100.0, 100.0]);
     assert_eq!(PAYLOAD_TOO_EASY.severity(&record), Some(Severity::Invalidates));
+    let copies = written(&btrfs, Data::File("/f".into()), [0.0, 100.0]);
+    assert_eq!(PAYLOAD_TOO_EASY.severity(&copies), Some(Severity::Biases), "a compressor stores copies");
 }
 
 #[test]

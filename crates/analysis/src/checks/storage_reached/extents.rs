@@ -68,8 +68,8 @@ fn check_holes_read(case: &Case) -> Known<Answer> {
              reading the disk."
         ),
         (true, false) => format!(
-            "{share} of the region became a hole while it was read: the kernel returned zeros without \
-             reading the disk."
+            "{share} of the region became a hole while it was read: from then on, the kernel returned zeros \
+             without reading the disk."
         ),
     };
     Detail::new(Severity::Invalidates, sentence, numbers).found()

@@ -63,7 +63,7 @@ impl Change {
 
     fn sentence(&self, path: &str) -> String {
         match self {
-            Self::AnotherFile => format!("{path} became another file while it was measured."),
+            Self::AnotherFile => format!("A later run found another file at {path}."),
             Self::Length(before, after) => format!(
                 "{path} was {} while it was measured: from {} to {}.",
                 if after < before { "shortened" } else { "extended" },
@@ -71,16 +71,18 @@ impl Change {
                 show_bytes(*after)
             ),
             Self::Extents => format!(
-                "The extents of {path} changed in a run in which fathom only read it: another process \
-                 or the file system itself removed or moved bytes."
+                "The extents of {path} changed while fathom only read it: another process or the file system \
+                 itself removed or moved bytes."
             ),
             Self::NameLost => {
                 format!(
-                    "{path} was removed or replaced in a run: this name no longer leads to the measured \
-                     file."
+                    "{path}, or another name of this file, was removed or replaced: that name no longer \
+                     leads to the measured file."
                 )
             }
-            Self::Written => format!("Another process wrote to {path} while fathom only read it."),
+            Self::Written => {
+                format!("Another process wrote to {path}, or set its times, while fathom only read it.")
+            }
             Self::Attributes => format!(
                 "Another process renamed {path}, or changed its times, owner, mode or attributes, while \
                  fathom only read it: the name may now lead to another file, and times that were set back \

@@ -60,7 +60,7 @@ fn check_writes_still_in_ram(case: &Case) -> Known<Answer> {
     if share_in_memory(Some(bounds?.least as f64)) > IN_MEMORY_ABOVE {
         return undecided_by_sharing(case, "how many of this stream's writes had left memory");
     }
-    holds("The writes were at the device when the clock stopped.", numbers)
+    holds("All or almost all writes were at the device when the clock stopped.", numbers)
 }
 
 fn in_memory_finding(case: &Case, in_memory: f64, mut numbers: Evidence) -> Known<Answer> {

@@ -90,7 +90,7 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
          run, and for sequential reads through the page cache {windows} windows of read-ahead per \
          worker and run, which are charged but still in flight when the counters are read. Double \
          charges are subtracted first: io_uring first submits without waiting, and the kernel \
-         charges this attempt even if it refuses it. It refuses requests that must be split, and \
+         also charges attempts that it refuses. It refuses requests that must be split, and \
          requests that find the device's queue full (nr_requests); a note reports a full queue. \
          (1) is only a note if the operations are direct and the device moved everything that \
          fathom issued. On a quiet disk these counts are equal to the byte. If A01, A02, A04, A06, \
@@ -192,8 +192,8 @@ fn full_queue_note(case: &Case, numbers: &Evidence) -> Option<Detail> {
         Severity::Note,
         numbers,
         "The kernel charged {} of {}s to fathom, but fathom issued {}: io_uring first submits without \
-         waiting, and the kernel charges this attempt even if it refuses it because the device's queue is \
-         full (nr_requests {}, requested depth {}). The device did what fathom issued, so the number holds.",
+         waiting. If the device's queue is full, the kernel refuses this attempt but charges it too \
+         (nr_requests {}, requested depth {}). The device did what fathom issued, so the number holds.",
         show_bytes(charged.bytes[cgroup_slot(kind)]),
         kind.word(),
         show_bytes(case.issued(kind).bytes),

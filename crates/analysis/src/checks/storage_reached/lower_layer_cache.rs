@@ -268,7 +268,7 @@ fn charged(case: &Case, kind: Kind, layer: &Layer, possible: u64) -> Known<u64> 
     let least = if kind == Kind::Write { ARRIVED_FROM.0 } else { COUNTS_AT_ALL };
     if (own as f64) < least * possible as f64 {
         let (own, possible) = (show_bytes(own), show_bytes(possible));
-        return Err(format!("{own} of {possible} were charged to fathom's cgroup"));
+        return Err(format!("only {own} of {possible} were charged to fathom's cgroup"));
     }
     Ok(own)
 }

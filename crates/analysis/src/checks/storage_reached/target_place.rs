@@ -218,7 +218,7 @@ fn check_wrong_place(case: &Case) -> Known<Answer> {
         }
     }
     if let Some(detour) = detour {
-        let fix = "Name the directory itself, or name the intended disk with --expect-device.";
+        let fix = "Name a path directly on the intended disk, or name the disk with --expect-device.";
         let found = Detail::new(Severity::Note, detour, evidence([])).with_fix(fix.to_owned());
         return Ok(Answer::Finding(found));
     }
@@ -239,9 +239,9 @@ fn wrong_place_finding(place: &Place, name: &str) -> Detail {
     let actual = match (&place.ram, below.is_empty()) {
         (Some(ram), _) => format!("in memory ({ram})"),
         (None, true) => format!("on {} without a block device", place.kind()),
-        (None, false) => format!("on {}", below.join(" on ")),
+        (None, false) => format!("on {}", below.join(", ")),
     };
-    let mount = place.file_system.as_ref().map(|fs| format!(", which is mounted at {}", fs.mount_point));
+    let mount = place.file_system.as_ref().map(|fs| format!(", below the mount point {}", fs.mount_point));
     detail!(
         Severity::Invalidates,
         evidence([]),
@@ -377,7 +377,7 @@ fn any_layer_or_serial_number_of_the_chain_matches() {
         panic!("silent")
     };
     assert!(
-        f.severity == Severity::Invalidates && f.sentence.contains("it is on vda, which is mounted at /")
+        f.severity == Severity::Invalidates && f.sentence.contains("it is on vda, below the mount point /")
     );
 }
 

@@ -31,7 +31,7 @@ pub(super) const FASTER_THAN_PHYSICS: Check = Check {
               answers reads of holes.",
     fix: "Find out what answers from memory: holes (A04), a cache below (A12), a FUSE program. Name the disk \
           itself.",
-    accept: "Accept it only if you know a medium that fast.",
+    accept: "Accept it only if the medium is known to be that fast, such as persistent memory.",
     applies: |case| case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device(),
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04], check_faster_than_physics),
     #[cfg(test)]
@@ -60,7 +60,7 @@ fn check_faster_than_physics(case: &Case, earlier: &Earlier) -> Known<Answer> {
             ),
         )
     } else {
-        (Severity::Invalidates, format!("{start_of_sentence}: no storage device is that fast."))
+        (Severity::Invalidates, format!("{start_of_sentence}: no drive is that fast."))
     };
     Detail::new(severity, sentence, numbers).found()
 }
@@ -140,7 +140,7 @@ fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
     finding!(
         Severity::Invalidates,
         numbers,
-        "{} MB/s is more than {} can carry ({} MB/s at most): something in between answered instead.",
+        "{} MB/s is more than {} can carry ({} MB/s at most): something else answered.",
         show_rate(rate / 1e6),
         ceiling.name,
         show_rate(ceiling.bytes_per_s / 1e6)

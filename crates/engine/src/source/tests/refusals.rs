@@ -42,7 +42,7 @@ fn invalid_streams_are_refused_with_a_message() {
             let zone = |p| Zone { access_percent: 50.0, size: ZoneSize::Percent(p) };
             s.access.lines[0].order = Order::Zones(vec![zone(100.0), zone(10.0)]);
         }),
-        ("NaN % large", |s| {
+        ("a size of NaN %", |s| {
             let zone = Zone { access_percent: 100.0, size: ZoneSize::Percent(f64::NAN) };
             s.access.lines[0].order = Order::Zones(vec![zone]);
         }),

@@ -153,7 +153,7 @@ fn targets_named_outside_the_job_are_counted() {
     let job = parse_flags("sharing~weighted:3,1");
     assert_eq!(job.check(), []);
     assert_eq!(job.check_targets(2), []);
-    assert!(job.check_targets(3)[0].message.contains("2 weights for 3"));
+    assert!(job.check_targets(3)[0].message.contains("weights: 2, targets: 3"));
     assert!(job.check_targets(0)[0].message.contains("there is one"));
 }
 
@@ -163,7 +163,7 @@ fn keys_are_written_in_the_readers_syntax() {
     let problem = &found[0];
     assert_eq!(
         problem.in_flags(),
-        "--mix is for --rw rw or --rw randrw, and --rw read has one direction; type one of these, or leave --mix out"
+        "--mix is for --rw rw or --rw randrw, not for --rw read; type one of these, or leave --mix out"
     );
     assert!(problem.in_toml().starts_with("`mix` is for `rw = \"rw\"`"));
 }

@@ -126,7 +126,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     let conclusion = machine::conclude_diagnosis(diagnosis, &names);
     let mut sections = vec![head_card(word, colour_word, &diagnosis.chain, &[conclusion, counts])];
     let todo = problems.iter().map(|answer| {
-        let fix = if answer.fix.is_empty() { "nothing can be done about it here" } else { &answer.fix };
+        let fix = if answer.fix.is_empty() { "no fix is known" } else { &answer.fix };
         (answer.about.clone(), with_micro_sign(&format!("{}\n{fix}", answer.sentence)))
     });
     let todo: Vec<_> = todo.collect();

@@ -288,7 +288,7 @@ fn describe_runs_plot(result: &Measured) -> String {
     let hollow = if result.disturbed.iter().any(|d| d.counts) { " Hollow: a disturbed run." } else { "" };
     let first = if count <= MAX_STAGGERED_RUNS { ", the first at the top" } else { "" };
     let band = if result.quoted_rate().interval.is_some() { "; band: its 95 % interval" } else { "" };
-    format!("{count} runs{first}. Line: their mean{band}.{hollow}")
+    format!("{}{first}. Line: their mean{band}.{hollow}", super::count_of(count, "run"))
 }
 
 /// Draws every run with the mean and its interval; `None` with one run or without a number.
@@ -614,7 +614,14 @@ fn machine_facts(report: &Report) -> Vec<(String, String)> {
     add("File", StoredFile::describe(&report.files).unwrap_or_default());
     add("Host", machine.host.clone());
     add("Kernel", machine.kernel.clone());
-    add("CPU", format!("{}, {} CPUs", machine.cpu.clone().unwrap_or_else(|_| unknown()), machine.cpus));
+    add(
+        "CPU",
+        format!(
+            "{}, {}",
+            machine.cpu.clone().unwrap_or_else(|_| unknown()),
+            super::count_of(machine.cpus as usize, "CPU")
+        ),
+    );
     add("Memory", machine.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b)));
     add("Measured", format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title));
     for note in &report.notes {
@@ -639,7 +646,7 @@ fn settings_table(report: &Report) -> String {
     }
     let rest = report.results.len().saturating_sub(MAX_LISTED_RESULTS);
     if rest > 0 {
-        rows.push(("more".into(), format!("{rest} more results are in the JSON")));
+        rows.push(("more".into(), format!("results only in the JSON: {rest}")));
     }
     facts(&rows)
 }

@@ -26,8 +26,9 @@ pub(super) fn result_cards(report: &Report) -> String {
             let drawn =
                 all.iter().take(MAX_PICTURES).enumerate().map(|(at, result)| result_card(report, result, at));
             let rest = all.len().saturating_sub(MAX_PICTURES);
-            let note =
-                format!("{rest} more results are in the table above. The JSON has all of their values.");
+            let note = format!(
+                "Results without plots: {rest}. They are in the table above, and the JSON has all values."
+            );
             let more = (rest > 0).then(|| card("More results", &[note], ""));
             drawn.chain(more).collect()
         }
@@ -57,7 +58,7 @@ fn single_result(report: &Report, result: &Measured) -> String {
 
 /// Explains the picture of a ledger.
 const LEDGER_EXPLAINED: &str = "From the top: what fathom issued, what the kernel charged to it, and what each block device completed, including warm-up \
-                      and drain. Fewer operations with equal bytes: they were merged; more: split. Fewer bytes: a cache answered.";
+                      and drain. Fewer operations with equal bytes: they were merged; more: split. Fewer bytes: a cache or the file system handled the rest.";
 
 /// Returns the notes on the time series: how to use it, whether the rate was steady, and which runs were measured again.
 fn time_series_notes(result: &Measured) -> Vec<String> {

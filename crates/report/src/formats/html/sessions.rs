@@ -64,7 +64,7 @@ pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn W
         ("sessions side by side".to_owned(), "list --table")
     } else {
         let command = if table.rows_of == RowsOf::Devices { "bench" } else { "show" };
-        (format!("{} sessions side by side", table.rows.len()), command)
+        (format!("{} side by side", super::count_of(table.rows.len(), "session")), command)
     };
     page::write_page(to, &title, &[header.to_owned()], &sections)
 }
@@ -77,8 +77,8 @@ fn summary_card(table: &SessionTable) -> String {
     let count = |verdict: Verdict| table.reports.iter().filter(|r| r.verdict == verdict).count();
     let all = [Verdict::Valid, Verdict::Suspect, Verdict::Invalid];
     let counted = all.into_iter().filter(|v| count(*v) > 0).map(|v| format!("{} {}", count(v), v.word()));
-    let heading =
-        format!("{} sessions side by side: {}", table.rows.len(), counted.collect::<Vec<_>>().join(", "));
+    let sessions = super::count_of(table.rows.len(), "session");
+    let heading = format!("{sessions} side by side: {}", counted.collect::<Vec<_>>().join(", "));
     head_card(worst.word(), worst.word(), &heading, &session_view::session_remarks(table))
 }
 

@@ -310,8 +310,8 @@ fn fleet_rows(fleet: &FleetFigures) -> Vec<(String, String)> {
         .take(MAX_HOSTS)
         .filter_map(|host| Some((format!("Session of {}", host.name), host.session.clone()?)));
     let more = fleet.hosts.len().saturating_sub(MAX_HOSTS);
-    let more =
-        (more > 0).then(|| ("More sessions".into(), format!("of {more} other hosts, in the JSON report")));
+    let more = (more > 0)
+        .then(|| ("More sessions".into(), format!("hosts whose sessions only the JSON report has: {more}")));
     fair.chain(kept).chain(more).collect()
 }
 
@@ -692,7 +692,7 @@ fn describe_cell(cell: &CellFigures, measure: Measure) -> String {
         named_value("IOPS", cell.iops.map(show_rate)),
         named_value("p99", cell.latency_p99_ns.map(show_ns)),
         named_value("95 % interval", interval),
-        Some(format!("{} runs", cell.runs)),
+        Some(super::count_of(cell.runs, "run")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
@@ -746,8 +746,10 @@ fn draw_work_maps(
         out += &drawn.render().unwrap_or_default();
     }
     if all.len() > MAX_MAPS {
-        out +=
-            &format!("<p class=\"sub\">{} more maps: the JSON has their values.</p>", all.len() - MAX_MAPS);
+        out += &format!(
+            "<p class=\"sub\">Maps not drawn: {}. The JSON has all values.</p>",
+            all.len() - MAX_MAPS
+        );
     }
     out
 }

@@ -441,7 +441,7 @@ fn second_table(result: &Measured) -> String {
         .value("device queue", |second| device(second, |d| d.in_flight))
         .table(&[]);
     let rest = result.series.len().saturating_sub(MAX_TABLE_ROWS);
-    let more = if rest > 0 { format!("; {rest} more rows are in the JSON") } else { String::new() };
+    let more = if rest > 0 { format!("; rows only in the JSON: {rest}") } else { String::new() };
     page::table(&format!("{} second by second{more}", result.name), &table)
 }
 

@@ -90,9 +90,9 @@ fn captures_fit_any_width_and_unknown_figures_are_not_zero() {
             "3 runs of 3.50 requests on average, median 3, longest 9",
             "not known: the file has no completions",
             "2,018 in 10 ms, - in 100 ms",
-            "12 at the device, requested 9 times alone",
+            "12 at the device; requests: 9 alone",
             "138,181 requests (97 %) by kernel workers",
-            "3 requests are missing",
+            "3 completions without a recorded issue",
         ] {
             assert!(flat.contains(expected), "{expected}\n{text}");
         }
@@ -120,7 +120,7 @@ fn missed_goals_and_unknown_figures_are_shown() {
         "NO",
         "KS 0.0123",
         "<= 0.02",
-        "- read p50: the capture does not contain it",
+        "- read p50: unknown in the capture",
         "3 requests",
     ] {
         assert!(text.contains(expected), "{expected}:\n{text}");

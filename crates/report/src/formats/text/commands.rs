@@ -230,7 +230,7 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
         out.push((
             "Device",
             format!(
-                "{}: read {}, wrote {}; {} and {} requests merged; {} written in the final sync",
+                "{}: read {}, wrote {}; merged requests: {} read, {} written; {} written in the final sync",
                 device.name,
                 show_bytes(device.read_bytes),
                 show_bytes(device.written_bytes),

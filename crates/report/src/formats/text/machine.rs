@@ -288,7 +288,7 @@ pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn 
     for (at, problem) in problems.iter().enumerate() {
         out.prose(&format!("  {}. ", at + 1), "     ", &problem.describe(&out));
         let fix = match problem.answer.fix.as_str() {
-            "" => "nothing can be done about it here",
+            "" => "no fix is known",
             fix => fix,
         };
         out.prose("     -> ", "        ", &problem.with_other_devices(fix));
@@ -440,7 +440,7 @@ fn a_disk_shows_known_and_unknown_facts() {
     for expected in [
         "sda  1 TiB, disk, SPINNER 9000, serial S1, SATA (6.0 Gbps), driver sd, rotating",
         "512 logical, 4K physical; requests to 1.25 MiB (hardware unknown); read-ahead 128 KiB; no discards",
-        "1 hardware queue of 256, scheduler mq-deadline, cache write back, device takes 32, not counted",
+        "1 hardware queue of 256, scheduler mq-deadline, cache write back, device queue depth 32, not counted",
         "by no program",
         "Without a size: loop0",
     ] {

@@ -13,7 +13,7 @@ use crate::view::findings;
 use crate::view::findings::{
     full_report_hint, rest_summary, results_suffix, session_id, shown_checks, worst_findings,
 };
-use crate::view::lists::join_names;
+use crate::view::lists::{join_names, plural};
 use crate::view::report::{
     chains, describe_commits, describe_ending, describe_headline, describe_origin, main_table, omits_verdict,
 };
@@ -255,7 +255,13 @@ fn show_full_foot(out: &mut Page, report: &Report) {
     let cpu = machine.cpu.clone().unwrap_or_else(|_| unknown());
     out.field(
         "Host",
-        &format!("{}, {cpu}, {} CPUs, {memory}, {}", machine.host, machine.cpus, machine.kernel),
+        &format!(
+            "{}, {cpu}, {} {}, {memory}, {}",
+            machine.host,
+            machine.cpus,
+            plural(machine.cpus as usize, "CPU"),
+            machine.kernel
+        ),
     );
     for chain in chains(&machine.places) {
         out.field("Target", &chain);
@@ -286,7 +292,8 @@ fn show_remarks(out: &mut Page, report: &Report, notes: usize, lines_each: usize
     }
     let others = report.notes.len().saturating_sub(notes);
     if others > 0 {
-        out.field("Note", &format!("--verbose prints {others} {}", if notes > 0 { "more" } else { "notes" }));
+        let what = if notes > 0 { "more".to_owned() } else { plural(others, "note") };
+        out.field("Note", &format!("--verbose prints {others} {what}"));
     }
     if !report.annotations.tags.is_empty() {
         out.field("Tags", &report.annotations.tags.join(" "));
@@ -340,15 +347,15 @@ fn describe_machine_changes(since: &Comparison) -> String {
     let Some(metric) = pair.metrics.first() else { return format!("A originally: {}", since.sentence) };
     let numbers = format!("A originally: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
     let word = match metric.answer {
-        ComparisonAnswer::Same => "the machine has not changed".to_owned(),
+        ComparisonAnswer::Same => "the result has not changed".to_owned(),
         ComparisonAnswer::NoDifferenceSeen => {
             let bound = metric.bound().unwrap_or_default();
-            format!("no change of the machine was detected: it is now {bound}")
+            format!("no change of the result was detected: it is now {bound}")
         }
         ComparisonAnswer::CannotTell | ComparisonAnswer::Incomparable | ComparisonAnswer::Invalid => {
-            format!("it is unknown whether the machine has changed: {}", metric.why)
+            format!("it is unknown whether the result has changed: {}", metric.why)
         }
-        other => format!("{}: the machine has changed", other.word()),
+        other => format!("{}: the result has changed", other.word()),
     };
     let different: Vec<String> =
         pair.differences.iter().map(|d| format!("{} {} -> {}", d.aspect, d.a, d.b)).collect();

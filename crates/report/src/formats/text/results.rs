@@ -41,7 +41,7 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Checke
         out.table(&rows);
     }
     let rounded = if rows.has("~") { "; ~ = rounded" } else { "" };
-    out.line(&format!("MB/s = 10^6 bytes/s; latency from submission; - = too few samples{rounded}."));
+    out.line(&format!("MB/s = 10^6 bytes/s; latency from submission; - = not known{rounded}."));
     let relabels =
         |f: &Checked, r: &Measured| f.severity == Some(Severity::Relabels) && f.about.contains(&r.name);
     // In a short report, a shown finding already says that the result was relabelled.
@@ -52,7 +52,10 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Checke
         out.line(&format!("  {}, as measured: {}", result.name, result.true_name));
     }
     if renamed.len() > most {
-        out.line(&format!("  {} more results were relabelled: --verbose shows them.", renamed.len() - most));
+        out.line(&format!(
+            "  Results that were also relabelled: {}; --verbose shows all.",
+            renamed.len() - most
+        ));
     }
     let least = if is_short { LARGE_SYNC_CHANGE } else { MIN_SYNC_CHANGE };
     for result in results.iter().filter(|r| !r.void) {
@@ -375,8 +378,9 @@ pub(super) fn show_hosts(out: &mut Page, report: &Report, all: bool) {
         let (table, more) = host_table(fleet, &result.name);
         out.table(&table);
         if more > 0 {
-            let more =
-                format!("{more} more hosts are faster than these; all of them are in the JSON report.");
+            let more = format!(
+                "Hosts without a row: {more}, none slower than these; the JSON report has all hosts."
+            );
             out.prose("  ", "  ", &more);
         }
         if let Some(fair) = fleet.fairness.iter().find(|f| f.name == result.name) {

@@ -132,7 +132,7 @@ pub(super) fn write_session_table(
 }
 
 /// The hint about hidden findings. It names no session, because a comparison has several.
-const TO_SEE_ALL: &str = "--verbose shows them";
+const TO_SEE_ALL: &str = "--verbose shows all";
 
 pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
     write_compared(&Compared::two_sides(comparison, style.detail == Detail::All), style, to)

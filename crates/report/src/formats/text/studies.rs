@@ -134,20 +134,18 @@ fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
     let warm: Vec<&ApiRow> = rows.iter().filter(|r| r.cached_pages_at_start != Ok(0)).collect();
     let Some(first) = warm.first() else {
         let below = if rows.iter().all(|r| r.device_bytes_per_byte.is_err()) {
-            " No device is visible, so a cache below may have held the file."
+            " No device was counted, so a cache below may have held the file."
         } else {
             ""
         };
-        return Some(format!(
-            "Every run began with an empty page cache: it held no page of the file.{below}"
-        ));
+        return Some(format!("No page of the file was in the page cache at the start of a run.{below}"));
     };
-    let (began, why) = match &first.cached_pages_at_start {
-        Ok(pages) => ("did not begin", format!("{} pages were in the page cache", show_count(*pages as f64))),
-        Err(why) => ("may not have begun", why.clone()),
+    let (had, why) = match &first.cached_pages_at_start {
+        Ok(pages) => ("had", format!("{} {}", show_count(*pages as f64), plural(*pages as usize, "page"))),
+        Err(why) => ("may have had", why.clone()),
     };
     Some(format!(
-        "{} of {} rows {began} with an empty page cache; {}: {why}.",
+        "{} of {} rows {had} pages of the file in the page cache at the start of a run; {}: {why}.",
         warm.len(),
         rows.len(),
         row_name(first)
@@ -259,9 +257,10 @@ pub(super) fn with_distinct_findings(report: &Report) -> Report {
         report.checks.push(finding);
     }
     if hidden > 0 {
-        report
-            .notes
-            .push(format!("The JSON has {} more findings, checks and notes.", show_count(hidden as f64)));
+        report.notes.push(format!(
+            "Further findings, checks and notes, only in the JSON: {}.",
+            show_count(hidden as f64)
+        ));
     }
     report
 }
@@ -385,7 +384,9 @@ fn state_legend(curve: &LoadCurve, shown: &[&LoadPoint]) -> Vec<String> {
     }
     let is_above_miss = |p: &&LoadPoint| target.missed_iops.is_some_and(|missed| p.offered_iops > missed);
     if shown.iter().any(|p| p.met == Some(true) && is_above_miss(p)) {
-        legend.push("A load that is met above a missed one is not the answer.".into());
+        legend.push(
+            "A load that meets the target, but is higher than one that missed it, is not the answer.".into(),
+        );
     }
     legend
 }

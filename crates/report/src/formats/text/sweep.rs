@@ -287,7 +287,7 @@ pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
     }
     let more: usize = reasons.iter().skip(MAX_REASONS).map(|r| r.1).sum();
     if more > 0 {
-        out.line(&format!("  Skipped {more} for other reasons: --skipped names them."));
+        out.line(&format!("  Skipped {more} for other reasons: --skipped lists all."));
     }
 }
 
@@ -564,7 +564,7 @@ fn show_tracked(out: &mut Page, rounds: &Rounds) {
     let rounds_shown = rounds.by_round.iter().enumerate().skip(from);
     let rounds_text: Vec<String> =
         rounds_shown.map(|(at, v)| format!("{}: {}", at + 1, tracked_or_dash(*v))).collect();
-    let before = if from > 0 { format!(" ({from} earlier ones are in the JSON)") } else { String::new() };
+    let before = if from > 0 { format!(" (the first {from} only in the JSON)") } else { String::new() };
     out.note(&format!("By round{before}: {}.", rounds_text.join("; ")));
     out.note(&describe_steady_state(rounds));
 }
@@ -574,7 +574,8 @@ fn describe_steady_state(rounds: &Rounds) -> String {
     let (Some(rule), Some([first, last]), Some(mean)) = (rounds.rule, rounds.window, rounds.window_mean)
     else {
         return format!(
-            "Steady state: not reached; {done} rounds completed, and five rounds with a tracked value are needed."
+            "Steady state: not reached; this needs five rounds with a tracked value, and {done} {} completed.",
+            if done == 1 { "round was" } else { "rounds were" }
         );
     };
     let word = if rule.met { "reached" } else { "NOT reached" };
