@@ -57,7 +57,7 @@ impl Interface {
         [NEW, FALLOCATE].iter().any(|option| self.engine.ends_with(option))
     }
 
-    /// The name in rows of reads or of writes: `pread O_DIRECT` writes as `pwrite O_DIRECT`.
+    /// The name in rows of reads or of writes: `pread O_DIRECT` is called `pwrite O_DIRECT` in rows of writes.
     pub(crate) fn name_for(&self, writes: bool) -> String {
         let (call, rest) = self.name.split_at(self.name.find(' ').unwrap_or(self.name.len()));
         match WRITE_CALLS.iter().find(|(read, _)| writes && *read == call) {
@@ -147,12 +147,12 @@ pub const INTERFACES: &[Interface] = &[
 /// The default interfaces, which most programs use.
 const COMMON: [&str; 6] = ["pread", "BufReader", "mmap", "io_uring", "pread O_DIRECT", "io_uring O_DIRECT"];
 /// The interfaces that are compared by default in addition if io_uring is denied.
-const INSTEAD_OF_IO_URING: [&str; 2] = ["libaio", "libaio O_DIRECT"];
+const IF_IO_URING_IS_DENIED: [&str; 2] = ["libaio", "libaio O_DIRECT"];
 
 /// The default interfaces, in the order of the table.
 pub fn common(is_io_uring_denied: bool) -> impl Iterator<Item = &'static Interface> {
     let is_common = move |i: &&Interface| {
-        COMMON.contains(&i.name) || (is_io_uring_denied && INSTEAD_OF_IO_URING.contains(&i.name))
+        COMMON.contains(&i.name) || (is_io_uring_denied && IF_IO_URING_IS_DENIED.contains(&i.name))
     };
     INTERFACES.iter().filter(is_common)
 }
@@ -181,7 +181,7 @@ fn rows_of_writes_name_the_call_that_writes() {
 fn six_interfaces_are_common_and_libaio_joins_them_if_io_uring_is_denied() {
     let names = |is_denied| common(is_denied).map(|i| i.name).collect::<Vec<_>>();
     assert_eq!(names(false), COMMON);
-    assert!(INSTEAD_OF_IO_URING.iter().all(|name| names(true).contains(name)) && names(true).len() == 8);
+    assert!(IF_IO_URING_IS_DENIED.iter().all(|name| names(true).contains(name)) && names(true).len() == 8);
 }
 
 #[test]

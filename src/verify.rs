@@ -146,7 +146,7 @@ impl HostTask {
     /// The task of this host. Each host has its own state file.
     ///
     /// # Errors
-    /// If the state cannot be read, or cannot be kept.
+    /// If the state cannot be read or cannot be kept, or if `--shift-hosts` makes each host read its own data.
     fn from_options(options: &Args, fleet: &Fleet) -> Result<Self, Failure> {
         let Some(file) = &options.check else {
             let state = options.state.as_deref().map(|file| fleet.file_of(file, None));

@@ -68,22 +68,28 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
         stderr::print(&format!("removed the tracer instance {name} of a killed fathom"));
     }
     let tracer = Tracer::new(args.buffer).map_err(|e| refused(&e.to_string()))?;
-    let place = Place::decide(args, target, "what is captured")?;
+    let destination = Destination::decide(args, target, "what is captured")?;
     if subject.holds(&root, &args.output) {
         stderr::print(&format!(
-            "{} is on {} itself, so its own writes are captured too; name a file elsewhere, such as in /dev/shm",
+            "{} is on {} itself, so the writes to this file are captured too; name a file elsewhere, such as in /dev/shm",
             name::shown(&args.output),
             subject.layer.name
         ));
     }
     let begin = args.extents.then(|| locate_files(target)).transpose()?;
-    let gone = Arc::new(AtomicBool::new(false));
-    let stop = signals::watch_until_gone(&gone, || {})?;
-    let recorded = record_requests(tracer, &subject, args, &place, &stop);
-    gone.store(true, Ordering::Relaxed);
+    if begin.as_ref().is_some_and(|found| found.files == 0) {
+        stderr::print(&format!(
+            "{} has no files yet; fathom keeps the requests to the files that are there when the capture ends",
+            name::shown(target)
+        ));
+    }
+    let tracer_gone = Arc::new(AtomicBool::new(false));
+    let stop = signals::watch_until_gone(&tracer_gone, || {})?;
+    let recorded = record_requests(tracer, &subject, args, &destination, &stop);
+    tracer_gone.store(true, Ordering::Relaxed);
     let mut outcome = recorded?;
     if let Some(begin) = begin {
-        keep_file_requests(&begin, &locate_files(target)?, &args.output, &place, &mut outcome)?;
+        keep_file_requests(&begin, &locate_files(target)?, &args.output, &destination, &mut outcome)?;
     }
     print_outcome(&args.output, &outcome)?;
     let is_incomplete = completeness(&outcome.origin, Some(&outcome.ending)).word == "incomplete";
@@ -91,12 +97,12 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Where the capture is written.
-struct Place {
+struct Destination {
     outlet: Outlet,
     rules: Rules,
 }
 
-impl Place {
+impl Destination {
     /// Checks whether the output file may be written, without creating it. It must not replace `source`.
     fn decide(args: &CaptureArgs, source: &Path, what: &str) -> Result<Self, Failure> {
         if output::is_stream(&args.output) {
@@ -149,7 +155,7 @@ fn print_outcome(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
 
 /// How often the kernel's buffers are emptied.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
-/// How long rows may wait in a partial block. A killed capture loses at most these rows.
+/// How long rows may wait in a partial block. A killed capture loses these rows, and what the kernel's buffers still hold.
 const FLUSH_INTERVAL_NS: u64 = 2_000_000_000;
 
 /// Records until `--time` is over or a signal comes.
@@ -157,7 +163,7 @@ fn record_requests(
     tracer: Tracer,
     subject: &Subject,
     args: &CaptureArgs,
-    place: &Place,
+    destination: &Destination,
     stop: &AtomicBool,
 ) -> Result<Outcome, Failure> {
     let cannot = |e: io::Error| cannot_write(&args.output, &e);
@@ -185,7 +191,7 @@ fn record_requests(
         version: env!("CARGO_PKG_VERSION").into(),
         stat: Some(stat),
     };
-    let writer = Writer::new(place.outlet.begin(&place.rules)?, &origin).map_err(cannot)?;
+    let writer = Writer::new(destination.outlet.begin(&destination.rules)?, &origin).map_err(cannot)?;
     let mut sink = Sink { writer, pid: args.pid, failed: None, of_others: 0, of_unknown: 0 };
     let until = args.time.map_or_else(|| "until Ctrl-C".into(), |ns| format!("for {}", show_ns(ns as f64)));
     stderr::print(&format!("capturing {} {until}{}", subject.describe(), subject.describe_left_out()));
@@ -210,14 +216,15 @@ fn record_requests(
     std::thread::sleep(DRAIN_INTERVAL / 10);
     events.end(&mut |_, row, names| sink.put(row, names)).map_err(|why| refused(&why))?;
     sink.failed.take().map_or(Ok(()), Err).map_err(cannot)?;
-    let lost = events.lost_by_kernel().map_err(|why| refused(&why))?;
+    // The kernel counts lost events too. Either count may miss some of them, so take the larger one.
+    let lost_by_kernel = events.lost_by_kernel().map_err(|why| refused(&why))?;
     let counts = events.pairing().map(|pairing| pairing.counts).unwrap_or_default();
     let is_stopped = stop.load(Ordering::Relaxed);
     let ending = Ending {
         why: if is_stopped { "a signal" } else { "--time" }.into(),
         duration_ns: before.saturating_sub(events.start_ns),
         events: events.count(),
-        lost_events: events.lost().max(lost),
+        lost_events: events.lost().max(lost_by_kernel),
         rows: sink.writer.rows(),
         without_issue: counts.without_issue,
         without_completion: counts.without_completion,
@@ -274,17 +281,11 @@ impl Sink {
 /// [`Failure::Usage`] if the extents are unknown.
 fn locate_files(target: &Path) -> Result<FileExtents, Failure> {
     let shown = name::shown(target);
-    let found = extents::locate_file_extents(target).map_err(|why| {
+    extents::locate_file_extents(target).map_err(|why| {
         Failure::Usage(format!(
             "--extents: the extents of {shown} are unknown: {why}; leave --extents out to capture its whole device"
         ))
-    })?;
-    if found.files == 0 {
-        stderr::print(&format!(
-            "{shown} has no files yet; fathom keeps the requests to the files that are there when the capture ends"
-        ));
-    }
-    Ok(found)
+    })
 }
 
 /// Rewrites the finished capture so that it has only the requests within the files' extents. An
@@ -294,7 +295,7 @@ fn keep_file_requests(
     begin: &FileExtents,
     end: &FileExtents,
     path: &Path,
-    place: &Place,
+    destination: &Destination,
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
     let at_end = OfFiles {
@@ -307,9 +308,9 @@ fn keep_file_requests(
     let mut selector = FileRequestSelector::new(&begin.device_ranges, &end.device_ranges, at_end);
     let mut reader = capture_file::open(path)?;
     let cannot = |e: io::Error| cannot_write(path, &e);
-    // The replaced file is the capture that this call has just written.
-    let rules = Rules { replace: Replace::Anything, ..place.rules.clone() };
-    let growing = place.outlet.grow(&rules)?;
+    // The replaced file is the capture that this command has just written.
+    let rules = Rules { replace: Replace::Anything, ..destination.rules.clone() };
+    let growing = destination.outlet.grow(&rules)?;
     let mut writer = growing.file().and_then(|to| Writer::new(to, &outcome.origin)).map_err(cannot)?;
     while reader.block().is_some() {
         let (rows, names) = reader.last();
@@ -333,18 +334,18 @@ fn keep_file_requests(
 
 /// Converts a trace of another tool, and prints the outcome.
 fn convert(from: &Path, args: &CaptureArgs) -> Result<ExitCode, Failure> {
-    let place = Place::decide(args, from, "the trace that is converted")?;
+    let destination = Destination::decide(args, from, "the trace that is converted")?;
     let Trace { language, files, origin } = open_trace(from)?;
     let cannot = |e: io::Error| cannot_write(&args.output, &e);
     // A partial conversion is useless and must replace nothing.
-    let growing = place.outlet.grow(&place.rules)?;
+    let growing = destination.outlet.grow(&destination.rules)?;
     let to = BufWriter::new(growing.file().map_err(cannot)?);
     let writer = RefCell::new(Writer::new(to, &origin).map_err(cannot)?);
     let mut put = |row: &Row, names: &Names| writer.borrow_mut().push(row, names);
     let converted = language.convert(Trace::readers(files), &mut put);
     let (names, ending) = converted.map_err(|why| trouble(from, why, "converted"))?;
     writer.into_inner().finish(&names, &ending).map_err(cannot)?;
-    growing.finish(&place.rules)?;
+    growing.finish(&destination.rules)?;
     let out = name::shown(&args.output);
     stdout::print_text(&format!(
         "{out}: {} entries of {} ({}), {} long\n`fathom show {out}` prints the profile of the load.\n",

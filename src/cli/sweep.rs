@@ -421,7 +421,7 @@ pub struct IopsArgs {
     /// Number of threads [default: 32]
     #[arg(short = 'n', long = "num-threads", value_name = "N", help_heading = HOW_DEEP)]
     threads: Option<u32>,
-    /// Also write the report to a file, in the format of its extension: page.html has operations and throughput over block size
+    /// Also write the report to a file, in the format of its extension; .html has charts of operations and throughput by block size
     #[arg(short = 'o', long, value_name = "FILE", help_heading = OUTPUT)]
     output: Option<PathBuf>,
     /// Refused: type fathom sweep --preset iops --format csv DEVICE, which converts no units

@@ -98,8 +98,8 @@ fn problem(severity: Severity, sentence: impl Into<String>, fix: impl Into<Strin
     Ok(DoctorAnswer::finding("", severity, sentence).with_fix(fix))
 }
 
-/// Adds the subject to an answer and, unless all is well, the check of results that answers the same question. An error is
-/// the reason why nothing could be observed.
+/// Sets the subject of an answer and, unless all is well, the id of the check that asks the same question about a measured result. `Err` of
+/// `observed` is the reason why nothing could be observed.
 fn name_answer(about: &str, check: Option<CheckId>, observed: Known<DoctorAnswer>) -> DoctorAnswer {
     let answer = observed.unwrap_or_else(|why| DoctorAnswer::unknown(about, why));
     let check = check.filter(|_| answer.outcome != Outcome::Holds);
@@ -153,7 +153,7 @@ struct Observation {
 struct Timing {
     /// The clock that fathom would use.
     clock: &'static str,
-    /// CPU time of a time stamp in ns.
+    /// Time that it takes to read the clock once, in ns.
     cost_ns: f64,
     /// Why the clock is not the CPU's counter; `None` if it is.
     why: Option<String>,

@@ -1,5 +1,5 @@
-//! The storage below the target: file system, layers, direct I/O, free space; stored data and its pages in memory; queue settings,
-//! counters and alignment of the lowest devices; their link and temperature.
+//! The storage below the target: file system, layers, direct I/O, free space; stored data and its pages in memory; counters of all layers;
+//! queue settings, alignment, link and temperature of the lowest devices.
 //!
 //! A `Place` is the stack below the target, a [`DoctorAnswer`] one line of the answer. If a check of
 //! results (`CheckId`) also works without a measurement, [`Idle`] asks that check. Devices with
@@ -26,7 +26,7 @@ pub(super) fn check_place(observation: &Observation) -> Vec<DoctorAnswer> {
     }
     answers.extend(idle.answer("remote", CheckId::D24).filter(|answer| answer.outcome == Outcome::Finding));
     answers.extend(idle.answer("software RAID", CheckId::D23));
-    answers.extend(idle.answer("free space", CheckId::D20).map(|answer| name_room(observation, answer)));
+    answers.extend(idle.answer("free space", CheckId::D20).map(|answer| add_free_space(observation, answer)));
     answers
 }
 
@@ -50,14 +50,16 @@ fn describe_below(place: &Place, idle: &Idle) -> DoctorAnswer {
 fn check_backing_file(layer: &Layer) -> DoctorAnswer {
     let (name, file) = (&layer.name, layer.backing_file.as_deref().unwrap_or("a file"));
     let (check, answer) = match layer.backing_direct {
-        Some(true) => (None, fine(format!("{file} is read past the page cache."))),
+        Some(true) => (None, fine(format!("{file} is read without the page cache."))),
         Some(false) => {
             let sentence =
                 format!("{name} goes through the page cache of {file}, so its speed can be that of memory.");
             let fix = format!("losetup --direct-io=on /dev/{name}");
             (Some(CheckId::A12), problem(Severity::Relabels, sentence, fix))
         }
-        None => (None, Err(format!("the kernel does not show whether {file} is read past the page cache"))),
+        None => {
+            (None, Err(format!("the kernel does not show whether {file} is read without the page cache")))
+        }
     };
     name_answer(&format!("backing of {name}"), check, answer)
 }
@@ -83,7 +85,7 @@ fn name_witness(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswer
 }
 
 /// Adds the free space to an answer without a finding. A finding already contains it.
-fn name_room(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswer {
+fn add_free_space(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswer {
     let Some(Ok(room)) = observation.target().and_then(|t| t.room.as_ref()) else { return answer };
     if answer.outcome != Outcome::Holds {
         return answer;

@@ -65,8 +65,7 @@ pub(super) fn add_open_loop(
 /// Returns the open loop that does the work of a closed one.
 ///
 /// # Errors
-/// A usage failure for on-off arrivals, which a single worker makes, if the engine needs several
-/// workers.
+/// A usage failure if the arrivals are on-off and the engine needs several workers: only a single worker can make on-off arrivals.
 fn make_open_loop(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) -> Result<DraftJob, Failure> {
     let mut open = closed.clone();
     open.name = format!("{}, loads", closed.name);

@@ -203,8 +203,8 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     }
 }
 
-/// Resolves the open files that fathom made or may write. An open file shows more than its directory does: how direct I/O works there,
-/// and where an overlay has copied a file that was opened for writing.
+/// Resolves the open files that fathom made or may write. Resolving an open file shows more than resolving a path before the file is open:
+/// how direct I/O works on the file, and where an overlay has copied a file that was opened for writing.
 fn resolve_opened_files(root: &Root, plan: &Plan, targets: &[OpenTarget], machine: &mut Machine) {
     for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
         let may_have_moved =

@@ -270,7 +270,8 @@ impl Devices {
         tops.filter_map(|d| Some((d.shown.number.clone(), d.traced.clone()?))).collect()
     }
 
-    /// Returns the remarks before the first interval: the stacks of the targets, and where limits were measured.
+    /// Returns the remarks before the first interval: which layers the targets or disks consist of, which sessions measured the limit of
+    /// each device (or why its limit is unknown), and whether no disk was used so far.
     fn first_remarks(&self) -> Vec<String> {
         let mut remarks = model::distinct(self.targets.iter().map(Target::chain));
         if self.targets.is_empty() {
@@ -566,7 +567,7 @@ struct Target {
 /// Resolves all targets.
 ///
 /// # Errors
-/// If a path does not exist or is on no block device.
+/// If a target is neither an existing path nor the kernel's name of a device, or is on no block device.
 fn resolve(root: &Root, typed: &[PathBuf]) -> Result<Vec<Target>, Failure> {
     typed.iter().map(|typed| Ok(Target { typed: typed.clone(), place: place(root, typed)? })).collect()
 }

@@ -89,12 +89,12 @@ pub(crate) fn share(part: f64, total: f64) -> f64 {
     if total > 0.0 { part / total } else { 0.0 }
 }
 
-/// Returns the counters of one direction.
+/// Returns the counters of writes for writes, and those of reads for any other kind.
 pub(crate) fn flow_of(stat: &BlockStat, kind: Kind) -> BlockFlow {
     if kind == Kind::Write { stat.write } else { stat.read }
 }
 
-/// Returns the index of a direction in the counts of a cgroup.
+/// Returns the index in the counts of a cgroup: 1 for writes, 0 for any other kind.
 pub(crate) fn cgroup_slot(kind: Kind) -> usize {
     usize::from(kind == Kind::Write)
 }

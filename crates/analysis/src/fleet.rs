@@ -17,8 +17,8 @@ use model::report::{Limiter, Measured, Report, Verdict};
 use model::units::{show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
-/// Checks that run once on the merged runs, in addition to the group F: the number of runs, their agreement, and the operations beyond a
-/// percentile. All other checks need the counters of a host's kernel and run on each host.
+/// Checks of the number of runs, of their agreement, and of the operations beyond a percentile. Like the checks of [`GROUP_OF_HOSTS`],
+/// they run once on the merged runs. All other checks need the counters of a host's kernel and run on each host.
 const ON_MERGED_RUNS: [CheckId; 3] = [CheckId::E05, CheckId::E06, CheckId::E08];
 
 /// The group of checks about hosts.

@@ -422,16 +422,17 @@ fn require_true_name(
     answer: ReportAnswer,
 ) -> ReportAnswer {
     match find_unaccepted_finding(result, counted_checks, NOT_AS_REQUESTED) {
-        Some(f) if answer.word == AnswerWord::Pass => ReportAnswer {
-            word: AnswerWord::Invalid,
-            sentence: format!(
-                "{} That is no PASS: {} {} relabels it. {}",
+        Some(f) if answer.word == AnswerWord::Pass => {
+            let verb = if f.severity == Some(Severity::Invalidates) { "invalidates" } else { "relabels" };
+            let sentence = format!(
+                "{} This does not count as PASS: {} {} {verb} the number. {}",
                 answer.sentence,
                 f.id,
                 f.name,
                 fix_or_accept(&unaccepted_ids(result, counted_checks, NOT_AS_REQUESTED), deciding_command)
-            ),
-        },
+            );
+            ReportAnswer { word: AnswerWord::Invalid, sentence }
+        }
         _ => answer,
     }
 }
@@ -729,6 +730,20 @@ mod tests {
         let report = judge_with(&cached, "p99>1h", &[]);
         assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Invalid), 1));
         assert!(report.gates[0].sentence.contains("--accept A01"), "{}", report.gates[0].sentence);
+        // The verb of the sentence follows the severity of the finding.
+        for (severity, verb) in [(Severity::Relabels, "relabels"), (Severity::Invalidates, "invalidates")] {
+            let mut checks = report.checks.clone();
+            checks.iter_mut().filter(|f| f.id == CheckId::A01).for_each(|f| f.severity = Some(severity));
+            let pass = ReportAnswer { word: AnswerWord::Pass, sentence: "It holds.".into() };
+            let answer = require_true_name(&report.results[0].name, &checks, &[], pass);
+            let start =
+                format!("It holds. This does not count as PASS: A01 CACHE_SERVED {verb} the number. ");
+            assert!(
+                answer.word == AnswerWord::Invalid && answer.sentence.starts_with(&start),
+                "{}",
+                answer.sentence
+            );
+        }
         let accepted = judge_with(&cached, "p99>1h", &[CheckId::A01]);
         assert_eq!((word(&accepted), exit_code(&accepted)), (Some(AnswerWord::Pass), 0));
         let slow = judge_with(&cached, "p99>1ns", &[]);

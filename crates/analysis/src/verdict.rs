@@ -38,7 +38,7 @@ fn build_headline(result: Option<&Measured>) -> Headline {
 }
 
 /// What to type to pass a condition that the runs cannot decide.
-pub(crate) const PASS_UNLESS_PROVEN: &str = "--inconclusive pass gives exit code 0 unless harm is proven.";
+pub(crate) const PASS_IF_UNDECIDED: &str = "--inconclusive pass gives INCONCLUSIVE exit code 0 instead of 4.";
 
 /// Returns what an undecided condition counts as, and what to add to its sentence. `asked` is the user's request, and
 /// `ended_early` names the session or side that ended early. After an early end, the condition never counts as PASS,
@@ -48,7 +48,7 @@ pub(crate) fn judge_undecided(
     ended_early: Option<&str>,
 ) -> (Option<CountsAs>, String) {
     match (asked, ended_early) {
-        (None, None) => (None, format!(" {PASS_UNLESS_PROVEN}")),
+        (None, None) => (None, format!(" {PASS_IF_UNDECIDED}")),
         (Some(CountsAs::Pass), Some(side)) => {
             (None, format!(" {side} ended early, so this does not count as PASS."))
         }

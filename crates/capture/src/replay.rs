@@ -430,7 +430,8 @@ impl Extents {
         (first & !mask, after_last.saturating_add(mask) & !mask)
     }
 
-    /// Sorts the extents, and merges those that touch.
+    /// Sorts the extents, and merges those that touch. If more than [`MAX_EXTENTS`] remain, enlarges them to larger blocks
+    /// until few enough remain.
     fn settle(&mut self) {
         self.all = merge_ranges(std::mem::take(&mut self.all));
         while self.all.len() > MAX_EXTENTS {

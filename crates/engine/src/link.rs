@@ -25,8 +25,11 @@ pub(crate) struct Link {
     /// Ring for the worker's logged operations; `None` if they are not logged.
     pub(crate) log: Option<Producer<Operation>>,
     pub(crate) barrier: Arc<StartBarrier>,
+    /// Set to end the load.
     pub(crate) stop: Arc<AtomicBool>,
+    /// Set if a worker ended with an error.
     pub(crate) failed: Arc<AtomicBool>,
+    /// A number that grows while the worker makes progress. The starter takes a worker whose number stands still for stuck.
     pub(crate) heartbeat: Arc<AtomicU64>,
 }
 
@@ -273,12 +276,11 @@ pub struct WorkerOutcome {
     pub totals: Totals,
     /// Length of the measured window in ns.
     pub window_ns: u64,
-    /// Time from the first timestamp to the last, in ns.
+    /// Time from the worker's first reading of the clock to its last, in ns.
     pub wall_ns: u64,
-    /// Resources used between the first and the last timestamp.
+    /// Resources used in this time.
     pub usage: Usage,
-    /// CPU cycles and instructions between the first and the last timestamp, or why they were not counted; `None` if the worker did not
-    /// begin.
+    /// CPU cycles and instructions in this time, or why they were not counted; `None` if the worker did not begin.
     pub cpu_counters: Option<Result<CpuCounts, String>>,
     /// Time that the worker waited for a CPU, in ns, or why it is unknown; `None` if the worker did not begin.
     pub ready_ns: Option<Result<u64, String>>,
@@ -290,7 +292,7 @@ pub struct WorkerOutcome {
     pub found_depth: Option<FoundDepth>,
     /// Distributions of the operations in flight and of the operations per call; `None` if not requested.
     pub depth_counts: Option<DepthCounts>,
-    /// How closely the source followed a capture; `None` without a replay.
+    /// How closely the replay followed the capture; `None` without a replay.
     pub replayed: Option<Replayed>,
     /// Latencies by priority; empty if all operations have the priority of the worker.
     pub priorities: Vec<PriorityEnd>,

@@ -1,8 +1,8 @@
 //! The progress of a run on all hosts: completed operations per host, and hosts whose storage hangs.
 //!
 //! The progress comes from heartbeats. A host is reported as hung if it has completed nothing for 3 s while another host continues, and
-//! if at least ten operations were expected in this time. The expected number follows from the host's own rate so far, or from the
-//! highest rate of all hosts. [`super::transport`] detects hosts that send no heartbeats at all.
+//! if at least ten operations were expected in this time. The expected number follows from the host's own rate so far or, before its tenth
+//! operation, from the highest rate of all hosts. [`super::transport`] detects hosts that send no heartbeats at all.
 
 use crate::message::LoadProgress;
 use live::{HostProgress, HostState};
@@ -10,9 +10,8 @@ use model::units::{show_ns, show_rate};
 
 /// Time without completions after which a host is reported as hung. Including the interval of heartbeats it is less than five seconds.
 const HUNG_AFTER_NS: u64 = 3_000_000_000;
-/// Minimum number of operations that were expected since the last completion, from the host's own rate or the highest
-/// rate of all hosts. With fewer, a pause is normal. Also the number of operations from which a host's own rate is
-/// used.
+/// Minimum number of operations that were expected since the last completion. With fewer, a pause is normal. Also the
+/// number of completed operations from which a host's own rate is used instead of the highest rate of all hosts.
 const EXPECTED_OPERATIONS: f64 = 10.0;
 /// Another host must have completed an operation within this time. If all hosts stop, the cause is not the storage of one host.
 const RECENT_NS: u64 = 1_000_000_000;

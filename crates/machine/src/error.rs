@@ -23,7 +23,7 @@ pub enum MachineError {
     /// The machine or its owner does not allow it.
     #[error("{0}")]
     Refused(String),
-    /// `--destroy` does not name a file or device whose content a write would destroy.
+    /// A write would destroy the content of a file or device that `--destroy` does not name.
     #[error("{}", .0.message)]
     NotNamed(NotNamed),
 }

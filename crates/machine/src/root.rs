@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// Maximum size of a kernel file in bytes. The mappings of a large database take up to 26 MB (262,144 lines).
+/// Maximum size in bytes of a file in `/proc` or `/sys`. `/proc/PID/maps` of a large database has up to 26 MB (262,144 lines).
 const MAX_FILE_BYTES: u64 = 32 << 20;
 /// `PROC_SUPER_MAGIC`, which identifies the file system of `/proc`.
 const PROCFS: i64 = 0x9fa0;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// A check and its answer about one or more results. The answer is a finding, or that the user's belief holds, or the
-/// reason why the check could not be done.
+/// A check and its answer about one or more results. A check tests an assumption of the user about what a number means.
+/// The answer is a finding, or that the assumption holds, or the reason why the check could not be done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Finding"))]
 pub struct Checked {
@@ -17,7 +17,7 @@ pub struct Checked {
     pub id: CheckId,
     /// Name of the check, such as `CACHE_SERVED`.
     pub name: String,
-    /// Whether there is a finding, the belief holds, or the check could not be done.
+    /// Whether there is a finding, the assumption holds, or the check could not be done.
     pub outcome: Outcome,
     /// The effect on the number; `None` if the answer is not a finding.
     pub severity: Option<Severity>,

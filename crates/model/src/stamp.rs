@@ -13,9 +13,9 @@ pub const SECTOR: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathomV1");
 /// Position of the checksum. It is computed with zeros at this position.
 const CRC: std::ops::Range<usize> = 32..36;
-/// Maximum number of wrong bits, an eighth of the sector, at which a sector with a damaged head is reported as a damaged
-/// stamp. In unrelated data about half of the bits are wrong. A sector with an intact head is a damaged stamp with any
-/// number of wrong bits.
+/// Maximum number of wrong bits, an eighth of the sector, at which a sector with a damaged head (magic, id and offset) is
+/// reported as [`DamageKind::Flipped`]. In unrelated data about half of the bits are wrong. A sector with an intact head
+/// is reported as flipped with any number of wrong bits.
 const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 
 /// The fields of a stamp.
@@ -37,7 +37,7 @@ pub struct Expected {
     pub id: u64,
     /// Byte offset of the block on its target.
     pub offset: u64,
-    /// Sequence number of the last write that the block must contain; 0 if no write to the block is certain.
+    /// Sequence number of the last write that the block must contain; 0 if the block need not contain a write.
     pub synced: u64,
     /// Sequence number of a later write that was begun. The block may contain this write completely, partly or not at
     /// all. `None` without such a write.
@@ -175,8 +175,8 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     }
 }
 
-/// Returns the sequence number of the write that a sector is from. As long as no write to the block must be stable,
-/// returns 0 for a sector without a stamp of this verification. `within` is the sector's offset in the block.
+/// Returns the sequence number of the write that a sector is from. If `expected.synced` is 0, returns 0 for a sector
+/// without a stamp of this verification. `within` is the sector's offset in the block.
 fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, DamageKind> {
     let word = |at: usize| u64::from_le_bytes(sector.as_chunks::<8>().0[at]);
     let [magic, id, offset, sequence] = [word(0), word(1), word(2), word(3)];
@@ -187,16 +187,16 @@ fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Resu
     if intact && offset != expected.offset {
         return Err(DamageKind::Misplaced { belongs: offset, sequence });
     }
-    let here = magic == MAGIC && id == expected.id && offset == expected.offset;
+    let is_of_this_place = magic == MAGIC && id == expected.id && offset == expected.offset;
     // A checksum of 32 bits can match by chance, so compare all data.
-    if here && count_differences(sector, expected, sequence).0 == 0 {
+    if is_of_this_place && count_differences(sector, expected, sequence).0 == 0 {
         return Ok(sequence);
     }
-    let likely = [Some(expected.synced), expected.begun, here.then_some(sequence)];
+    let likely = [Some(expected.synced), expected.begun, is_of_this_place.then_some(sequence)];
     let nearest =
         likely.into_iter().flatten().filter(|s| *s > 0).map(|s| count_differences(sector, expected, s)).min();
     if let Some((bits, byte)) = nearest
-        && (here || bits <= MOST_FLIPPED_BITS)
+        && (is_of_this_place || bits <= MOST_FLIPPED_BITS)
     {
         return Err(DamageKind::Flipped { byte: within + byte, bits });
     }
@@ -231,7 +231,7 @@ struct Tally {
     /// Index of the first sector that is not from the write `first`, and the sequence number of the write that it is
     /// from; `None` if all sectors are from `first`.
     first_other: Option<(u32, u64)>,
-    /// Whether a sector is from a write that the block may not contain.
+    /// Whether a sector is from a write that the block must not contain.
     has_forbidden: bool,
 }
 
@@ -320,7 +320,7 @@ impl std::fmt::Display for Damage {
                     if other == 0 { "before the verification".into() } else { format!("write {other}") };
                 return write!(
                     f,
-                    "{newest_sectors} of {} sectors, starting with sector {newest_first}, are from write {newest}, the others from {old}",
+                    "{newest_sectors} of {} sectors, starting with sector {newest_first}, are from write {newest}, the first of the others from {old}",
                     self.block_sectors
                 );
             }

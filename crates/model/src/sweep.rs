@@ -100,15 +100,17 @@ pub enum Search {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// The sweep ends when each cell was measured once, or when a cell completed at most [`least_iops`] operations per second.
+    /// The sweep measures each cell once. After a cell that completed at most [`least_iops`] operations per second, it leaves out the cells
+    /// that differ only in a larger block size.
     Slow,
-    /// The sweep measures all cells in each round, and ends when the tracked cell has settled, or at a limit.
+    /// The sweep measures all cells in each round. It ends when the tracked cell has settled or, with `bytes`, when this amount is written,
+    /// but after at most `rounds_at_most` rounds.
     Rounds {
         /// Index of the job whose value is tracked.
         tracked: usize,
         /// The tracked value.
         variable: Variable,
-        /// Number of written bytes after which the rounds end, settled or not; `None` for no limit.
+        /// Number of written bytes after which the rounds end, settled or not; `None` if they end when the cell has settled.
         bytes: Option<u64>,
         /// Number of rounds after which the rounds end, settled or not.
         rounds_at_most: u32,
@@ -274,11 +276,11 @@ impl BestSettings {
         let all = || devices.iter().flat_map(|(_, settings)| settings);
         let works = distinct(all().map(|one| (one.work.clone(), one.measure)));
         let table = |(work, measure): (String, Measure)| {
-            let is_it = |one: &&SweptSetting| (&one.work, one.measure) == (&work, measure);
+            let is_of_table = |one: &&SweptSetting| (&one.work, one.measure) == (&work, measure);
             let settings =
-                distinct(all().filter(|one| one.best).filter(is_it).map(|one| one.setting.clone()));
+                distinct(all().filter(|one| one.best).filter(is_of_table).map(|one| one.setting.clone()));
             let row = |(device, measured): &(String, Vec<SweptSetting>)| {
-                let mine = || measured.iter().filter(is_it);
+                let mine = || measured.iter().filter(is_of_table);
                 let best = mine().find(|one| one.best);
                 let value = |setting: &String| mine().find(|one| one.setting == *setting)?.value;
                 let is_reason = |one: &&SweptSetting| best.is_none_or(|best| *one == best);
@@ -810,7 +812,7 @@ fn settings_are_described_in_the_usual_form() {
 }
 
 #[test]
-fn each_device_has_its_best_setting_and_its_value_at_those_of_others() {
+fn each_device_has_its_best_setting_and_its_values_at_the_best_settings_of_others() {
     let one = |work: &str, setting: &str, value: f64, best: bool| SweptSetting {
         work: work.into(),
         target: None,

@@ -104,7 +104,7 @@ impl AnswerWord {
 pub enum Verdict {
     /// No finding changes the meaning of a number.
     Valid,
-    /// A finding relabels or biases a number, or the ledger could not be checked.
+    /// A finding relabels or biases a number, or fathom could not check what was measured.
     Suspect,
     /// A finding invalidates a number, or there is no number.
     Invalid,
@@ -274,7 +274,7 @@ pub struct Gate {
     pub bounds: Option<[f64; 2]>,
     /// Number of runs in the value.
     pub runs: u32,
-    /// Total number of runs that would decide the condition in four of five repetitions; `None` if the condition is
+    /// Total number of runs that would decide the condition with a probability of 80 %; `None` if the condition is
     /// decided, or if a thousand runs are not enough.
     pub runs_needed: Option<u32>,
     /// `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.

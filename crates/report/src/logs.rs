@@ -29,7 +29,7 @@ pub struct LogFile {
 
 #[derive(Clone, Debug)]
 enum LogContent {
-    /// All operations as CSV. Has the names of the results, indexed by job, phase and stream.
+    /// All operations, or the figures of all intervals, as CSV. Has the names of the results, indexed by job, phase and stream.
     Csv(Vec<Vec<Vec<String>>>),
     Fio(FioLog),
 }
@@ -161,9 +161,12 @@ fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
             last += stream.workers;
             let Some(logs) = &text.logs else { continue };
             let path = |at: &usize| plan.targets.get(*at).map(|t| t.path.clone());
-            let is_typed = logs.paths.len() == stream.targets.len();
-            let targets: Vec<String> =
-                if is_typed { logs.paths.clone() } else { stream.targets.iter().filter_map(path).collect() };
+            let has_typed_paths = logs.paths.len() == stream.targets.len();
+            let targets: Vec<String> = if has_typed_paths {
+                logs.paths.clone()
+            } else {
+                stream.targets.iter().filter_map(path).collect()
+            };
             for ((kind, prefix), worker) in
                 logs.files.iter().flat_map(|file| (first..=last).map(move |worker| (file, worker)))
             {
@@ -290,6 +293,7 @@ impl FioLog {
                 (_, LogValue::Largest) => (i.max_ns, 0),
                 _ => (mean, i.max_ns),
             };
+            // fio writes a rate with a time 1 ms before the end of its interval.
             let ms = if is_rate { end_ms.saturating_sub(1) } else { end_ms.min(last_ms) };
             Some(LogLine {
                 ms,
@@ -611,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn averages_cover_whole_intervals_and_means_end_with_the_job() {
+    fn rates_cover_whole_intervals_and_the_last_latency_ends_with_the_job() {
         let log = example_log(&[
             (100 * MS_NS, 10, Kind::Read),
             (400 * MS_NS, 21, Kind::Read),

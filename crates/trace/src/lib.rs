@@ -1,10 +1,10 @@
 //! The kernel's trace of block I/O: from the pages of its ring buffers to events.
 //!
 //! 1. [`Format`] parses `events/GROUP/NAME/format` and `events/header_page`: offset and size of each field on this kernel.
-//! 2. [`Records`] splits a page, as `trace_pipe_raw` returns it, into records with their times. A page begins with the time of its first
-//!    record and a commit word. The commit word has the number of bytes in use, and two bits for lost records; the number of lost records
-//!    may follow the records. Each record has a 32-bit word before it: five bits of type or length, 27 bits of time since the last
-//!    record.
+//! 2. [`Records`] splits a page, as `trace_pipe_raw` returns it, into records with their times. A page begins with a time, to which the
+//!    times of its records are added, and a commit word. The commit word has the number of bytes in use, and two bits for lost records; the
+//!    number of lost records may follow the records. Each record has a 32-bit word before it: five bits of type or length, 27 bits of time
+//!    since the last record.
 //! 3. [`Decoder`] turns records into events, and looks up each new task.
 //!
 //! `pairing` turns events into rows, `syscall_counter` counts system calls. Formats: kernel `Documentation/trace/ring-buffer-map.rst`,
@@ -270,7 +270,7 @@ pub enum EventKind {
     Lost,
 }
 
-/// The kernel's events for devices with requests, and what each means.
+/// The kernel's events for devices with requests, and what each means. The kernel's filter passes only the flushes of `block_bio_queue`.
 pub const REQUEST_EVENTS: [(&str, EventKind); 5] = [
     ("block_rq_issue", EventKind::Issued),
     ("block_rq_complete", EventKind::Completed),
@@ -407,7 +407,7 @@ impl Decoder {
         let letters = &letters[..length];
         let op = op(letters, sectors);
         // A command of a driver or a program (SG_IO) is issued at sector 0 with no sectors. Its
-        // completion has no sector, but counts the sectors of its data. Give both the same place.
+        // completion has no sector, but counts the sectors of its data, so `op` takes it for zeroes. Give both the same place.
         let (op, sector, sectors) = match op {
             Op::Other | Op::Zeroes if sector == u64::MAX => (Op::Other, 0, 0),
             _ => (op, sector, sectors),

@@ -26,7 +26,7 @@ use crate::findings::accept_flags;
 use crate::threshold::{
     CANNOT_TELL_ABOVE, MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, TOLERANCE, TOLERANCE_OF_TAIL,
 };
-use crate::verdict::{PASS_UNLESS_PROVEN, judge_undecided};
+use crate::verdict::{PASS_IF_UNDECIDED, judge_undecided};
 use model::comparison::{ComparisonAnswer, GateOutcome, Metric, Other, Pair, SlowdownGate};
 use model::finding::CheckId;
 use model::job::{Kind, Pattern, Stream};
@@ -460,7 +460,7 @@ pub(super) fn decide_gate(
         _ => (None, String::new()),
     };
     // For runs in turns, the answer of the session gives this advice. Without a bound, a PASS would prove nothing.
-    let is_advice = addition.ends_with(PASS_UNLESS_PROVEN);
+    let is_advice = addition.ends_with(PASS_IF_UNDECIDED);
     let omits_advice = is_advice && (!are_bounded || options.run_order != RunOrder::Apart);
     let sentence = if omits_advice { sentence } else { sentence + &addition };
     let no_number = outcome == GateOutcome::Invalid;
@@ -486,14 +486,14 @@ pub(super) fn combine_gates(others: &[Other]) -> Option<SlowdownGate> {
         others.iter().filter_map(|o| Some((o.name.as_str(), o.comparison.gate.as_ref()?))).collect();
     let (_, worst) = all.iter().max_by_key(|(_, gate)| gate.outcome)?;
     // The advice for undecided gates is printed once, if all of them have it and no gate has a worse outcome.
-    let has_advice = |gate: &SlowdownGate| gate.sentence.ends_with(PASS_UNLESS_PROVEN);
+    let has_advice = |gate: &SlowdownGate| gate.sentence.ends_with(PASS_IF_UNDECIDED);
     let mut undecided = all.iter().filter(|(_, gate)| gate.outcome == GateOutcome::Undecided);
     let advice = worst.outcome == GateOutcome::Undecided && undecided.all(|(_, gate)| has_advice(gate));
     let sentence_of =
-        |gate: &SlowdownGate| gate.sentence.trim_end_matches(PASS_UNLESS_PROVEN).trim_end().to_owned();
+        |gate: &SlowdownGate| gate.sentence.trim_end_matches(PASS_IF_UNDECIDED).trim_end().to_owned();
     let mut sentences: Vec<String> =
         all.iter().map(|(name, gate)| format!("{name}: {}", sentence_of(gate))).collect();
-    sentences.extend(advice.then(|| PASS_UNLESS_PROVEN.to_owned()));
+    sentences.extend(advice.then(|| PASS_IF_UNDECIDED.to_owned()));
     let sentence = sentences.join(" ");
     // A side that does not count as PASS or FAIL leaves the whole undecided.
     let mut counts =

@@ -68,7 +68,7 @@ pub(crate) fn series_of_run(ran: &CaseRun) -> Known<Series> {
         .min(MAX_STEPS as f64) as usize;
     if steps < FEWEST_STEPS {
         return Err(format!(
-            "the run is too short: {steps} of the {FEWEST_STEPS} time steps that are needed have enough operations"
+            "the run is too short: the number of time steps that are long enough is {steps}, and {FEWEST_STEPS} are needed"
         ));
     }
     Ok(divide_among_steps(&rows, from as f64, span_ns / steps as f64, steps))

@@ -4,7 +4,8 @@
 //! 2. With a latency target, a load that a condition requires (`--fail-if 'iops<20000'`) is decided first.
 //! 3. Single runs find a load that clearly meets the target and one that clearly misses it. Bisection on the logarithm of the load brings
 //!    them together until they are near, or the loads in between are undecided.
-//! 4. More runs prove both ends, each with a confidence of 99 %. An end that remains unproven moves outward.
+//! 4. More runs prove both loads, which are the ends of the bracket, each with a confidence of 99 %. An end that remains unproven moves
+//!    outward.
 //! 5. Bisection with proofs narrows the bracket. It stops when the bracket is narrow.
 //! 6. More runs of the answer confirm that runs of one load are alike. Bursts by other users of the storage may be in only one of ten runs.
 //! 7. Without a latency target, or with `--curve`, an open loop offers fixed shares of the capacity in rounds of random order, and then
@@ -198,7 +199,7 @@ impl Point {
         self.counts[0].len() as u32
     }
 
-    /// Whether fewer operations completed than this load offers, or would complete in a longer run.
+    /// Whether fewer operations complete than this load offers, in these runs or in a longer run.
     pub(crate) fn is_overloaded(&self, target: &LatencyTarget) -> bool {
         // The limit of the cgroup allows a burst, which a short run mistakes for the lasting rate.
         if self.limit_iops.is_some_and(|limit| self.offered as f64 > limit) {
@@ -219,7 +220,7 @@ impl Point {
     /// Returns `Some(false)` if the storage caused an overload: the load is beyond the capacity, or
     /// the service times of several runs prove that the target is missed. Otherwise fathom may have submitted too
     /// slowly, and the result is `None`: the load neither meets nor misses the target.
-    pub(crate) fn overload_misses(&self, target: &LatencyTarget) -> Option<bool> {
+    pub(crate) fn overload_meets(&self, target: &LatencyTarget) -> Option<bool> {
         let slow = count_beyond(&self.service, target.latency_ns?);
         let (least, _) = intervals::exact_bounds(slow, self.service.count(), CONFIDENCE);
         let is_slow = least > 1.0 - target.quantile;
@@ -240,7 +241,7 @@ impl Point {
     fn would_meet(&self, target: &LatencyTarget, runs: u32) -> Option<bool> {
         target.latency_ns?;
         if self.is_overloaded(target) {
-            return self.overload_misses(target);
+            return self.overload_meets(target);
         }
         let allowed = 1.0 - target.quantile;
         match self.slow_share(runs)? {
@@ -271,7 +272,7 @@ struct Search<'p> {
     points: &'p [Point],
     target: &'p LatencyTarget,
     capacity: f64,
-    /// Number of runs at a load from which on a proof is attempted.
+    /// A proof is attempted once a load has this many runs.
     runs: u32,
 }
 
@@ -489,7 +490,7 @@ struct Noise {
     varies: f64,
     /// Standard deviation of the capacity from run to run, relative to its mean.
     capacity_varies: f64,
-    /// Share of the runs in which the share is `burst_factor` times as large.
+    /// Fraction of the runs in which the share of slow operations is `burst_factor` times as large.
     bursts: f64,
     burst_factor: f64,
     /// Growth of the share over 33 runs, as a logarithm.
@@ -631,7 +632,7 @@ fn play(server: &mut Server, plan: &StrategyPlan) -> Vec<Summary> {
     done
 }
 
-/// Returns the highest load that is proven to meet the target, below the lowest that is proven to miss it, and that lowest load.
+/// Returns two loads: below the lowest load that is proven to miss the target, the highest that is proven to meet it; and that lowest load.
 #[cfg(test)]
 fn found_bracket(done: &[Summary], plan: &StrategyPlan) -> (Option<u64>, Option<u64>) {
     let Strategy::Limit(target) = plan.strategy else { return (None, None) };

@@ -7,11 +7,11 @@
 //! 1. Every cell is measured once, in random order. If the first pass took at most a third of the budget, a second pass follows, so that a
 //!    single stall does not rule a cell out. An exhaustive search has as many passes as the plan has runs, and skips step 2.
 //! 2. Then each round measures the contenders: the best cell, and those that may be faster by more than the tolerance (`race`). A race
-//!    ends without contenders, or when only the time for step 3 is left.
+//!    ends when no contender is left, or when only the time for step 3 is left.
 //! 3. Then the winner, cheaper cells that seem equally fast, and settings of well-known programs get five fresh runs each, in turns; the
 //!    winner gets five more with each further cheaper cell.
 //!
-//! The cells of each work race among themselves. The race with the fewest runs comes next.
+//! The cells of each work (order and direction, such as `randread`) race among themselves. The race with the fewest runs comes next.
 //!
 //! [`OrderedSweep`] measures the cells in the order of the grid, once or in rounds until a rule ends it, like `iops` and the SNIA's test
 //! specification.
@@ -103,12 +103,12 @@ impl<'g> BestCellSearch<'g> {
         if race.decision.is_some() {
             return;
         }
-        let is_over = race.due_cells().next().is_none();
-        let contenders = if is_over { self.next_contenders(race) } else { Vec::new() };
+        let is_round_over = race.due_cells().next().is_none();
+        let contenders = if is_round_over { self.next_contenders(race) } else { Vec::new() };
         let race = &mut self.races[at];
-        if is_over && !contenders.is_empty() {
+        if is_round_over && !contenders.is_empty() {
             (race.round, race.contenders) = (race.round + 1, contenders);
-        } else if is_over {
+        } else if is_round_over {
             race.decision = Some(race.decide());
         }
         if self.must_decide(&self.races[at]) {
@@ -167,7 +167,7 @@ impl<'g> BestCellSearch<'g> {
         self.races.iter().find_map(due)
     }
 
-    /// Returns the reference cell of a work: the middle one of the cells with the engine and cache mode of the first cell.
+    /// Returns the reference cell of a work: the middle one of the cells that have the access path of the first cell.
     fn reference_of(&self, race: &Race) -> Option<usize> {
         let cells = &race.cells;
         let way = |cell: &RacingCell| self.grid.setting(cell.job).map(Setting::access_path);
@@ -242,13 +242,13 @@ impl<'g> BestCellSearch<'g> {
         self.races.iter().flat_map(|r| r.cells.iter().chain(&r.baselines))
     }
 
-    /// Returns the minimum number of runs of every cell.
+    /// Returns how many runs every cell needs.
     fn min_runs(&self) -> usize {
         if self.grid.search == Search::Exhaustive { self.runs } else { 1 }
     }
 
-    /// Returns the cell that is due in the current round: first in the passes through all cells, then in the race with
-    /// the fewest runs. The order within a round is random.
+    /// Returns the cell that is due in the current round. Cells of a pass through all cells come before cells of a later
+    /// round. Of later rounds, the race with the fewest runs comes first. The order within a round is random.
     fn due_cell(&self) -> Option<usize> {
         let draw =
             |race: &Race, job: usize| split_mix(self.seed ^ split_mix((race.round << 32 | job) as u64));

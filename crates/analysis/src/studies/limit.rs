@@ -28,7 +28,7 @@ use model::units::{show_count, show_ns, show_share};
 use stats::{intervals, knee};
 use std::collections::BTreeMap;
 
-/// The load whose latency is quoted without a latency target, as a share of the capacity.
+/// Share of the capacity at which the latency is quoted if the user set no latency target.
 const QUOTED_SHARE: f64 = 0.7;
 
 /// A load is quoted if it is at most this far from the share [`QUOTED_SHARE`] of the capacity.
@@ -229,7 +229,7 @@ fn build_point(
         met: match state {
             LoadState::Void => None,
             // A backlog that grows (E11) is overload too, even if the runs were too short to leave operations unserved.
-            LoadState::Overload => point.overload_misses(latency_target),
+            LoadState::Overload => point.overload_meets(latency_target),
             LoadState::Served | LoadState::Late => point.meets(latency_target),
         },
     }

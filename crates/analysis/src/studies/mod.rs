@@ -52,8 +52,8 @@ pub(crate) trait Conclusion {
         results.iter().collect()
     }
 
-    /// Returns the results that the headline depends on; `None` if the headline is the number of
-    /// the quoted result with the same name.
+    /// Returns the indices of the results that the headline depends on; `None` if the headline is the number of the
+    /// quoted result whose name it has.
     fn headline_results(&self) -> Option<&[usize]> {
         None
     }

@@ -259,8 +259,8 @@ pub struct RequestSizeLimit {
     pub hardware: u64,
 }
 
-/// Returns the conclusions from the figures of a device, its block events if they are known, the results that were
-/// measured on the device, and its limit for the size of requests.
+/// Draws conclusions about a device. They compare its figures, and its block events if they are known, with the results
+/// that were measured on it and with its limit for the size of requests.
 pub fn draw_conclusions(
     device: &str,
     figures: &DeviceInterval,

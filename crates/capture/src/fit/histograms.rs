@@ -2,13 +2,13 @@
 //!
 //! 1. [`SizeCounts`] counts sizes exactly, and reduces them to a few classes that keep the bytes.
 //! 2. [`Bins`] counts operations by offset, and splits the device into zones of even density where the
-//!    distribution differs most, until the distance is small enough.
+//!    zones differ most from the counts, until the difference is small enough.
 
 use crate::profile::count_size;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Maximum number of size classes of a job. It is large enough to keep the distribution close.
+/// Maximum number of size classes of a job. It is large enough to keep the distribution close to the observed one.
 const MAX_SIZE_CLASSES: usize = 98;
 
 /// The sum of all shares: shares are counted in millionths.
@@ -61,26 +61,26 @@ impl SizeCounts {
         let few = self.counts.len() <= MAX_SIZE_CLASSES;
         let is_frequent = |count: u64| few || count * MAX_SIZE_CLASSES as u64 / 2 >= operations;
         let mut classes: Vec<(u32, u64)> = Vec::new();
-        let mut between = (0_f64, 0_u64);
+        let mut rare = (0_f64, 0_u64);
         let rounded = |sectors: f64| ((sectors / f64::from(align)).round() as u32).max(1) * align;
-        let close = |between: &mut (f64, u64), classes: &mut Vec<(u32, u64)>| {
-            let (sum, count) = std::mem::take(between);
+        let end_class = |rare: &mut (f64, u64), classes: &mut Vec<(u32, u64)>| {
+            let (sum, count) = std::mem::take(rare);
             if count > 0 {
                 merge(classes, rounded(sum / count as f64), count);
             }
         };
         for (size, count) in &self.counts {
             if is_frequent(*count) {
-                close(&mut between, &mut classes);
+                end_class(&mut rare, &mut classes);
                 merge(&mut classes, rounded(f64::from(*size)), *count);
                 continue;
             }
-            between = (between.0 + f64::from(*size) * *count as f64, between.1 + count);
-            if between.1 * MAX_SIZE_CLASSES as u64 / 2 >= operations {
-                close(&mut between, &mut classes);
+            rare = (rare.0 + f64::from(*size) * *count as f64, rare.1 + count);
+            if rare.1 * MAX_SIZE_CLASSES as u64 / 2 >= operations {
+                end_class(&mut rare, &mut classes);
             }
         }
-        close(&mut between, &mut classes);
+        end_class(&mut rare, &mut classes);
         let distance = self.distance(&classes, operations);
         Shares { all: to_parts(&classes, operations), distance }
     }
@@ -125,14 +125,14 @@ pub(super) fn to_parts(classes: &[(u32, u64)], operations: u64) -> Vec<(u32, u64
     parts
 }
 
-/// Number of bins of a span.
+/// Maximum number of bins of a range of sectors.
 const BIN_COUNT: u64 = 4096;
 /// Minimum alignment of bins in sectors: 4 KiB.
 const MIN_BIN_SECTORS: u64 = 8;
-/// Maximum number of sectors of a span: 2 EiB, more than any device has.
+/// Maximum number of sectors of this range: 2 EiB, more than any device has.
 const MAX_SPAN_SECTORS: u64 = 1 << 52;
-/// Maximum number of zones of a stream.
-const MAX_ZONES: usize = 48;
+/// Maximum number of edges of zones. A stream has one zone less.
+const MAX_EDGES: usize = 48;
 /// A distance (Kolmogorov-Smirnov) up to this value is always small enough.
 const NEAR_DISTANCE: f64 = 0.004;
 /// The 95 % quantile of random distances is this factor, divided by the square root of the number
@@ -201,11 +201,11 @@ impl Bins {
         let mut edges = vec![0, counts.len()];
         let mut distance = 0.0;
         // Split where the zones differ most from the observation, until the difference is small enough (Douglas and Peucker, 1973).
-        while edges.len() <= MAX_ZONES {
+        while edges.len() <= MAX_EDGES {
             let worst = edges.windows(2).map(|w| furthest(&sums, w[0], w[1])).enumerate();
             let Some((at, (edge, off))) = worst.max_by(|a, b| a.1.1.total_cmp(&b.1.1)) else { break };
             distance = off / all;
-            if distance <= near || edges.len() == MAX_ZONES {
+            if distance <= near || edges.len() == MAX_EDGES {
                 break;
             }
             edges.insert(at + 1, edge);

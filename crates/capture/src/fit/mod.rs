@@ -1,7 +1,8 @@
 //! Fitting: a job that behaves like a captured load. Fitting works on rows, in memory that does not grow with their number.
 //!
 //! 1. [`Survey`], the first pass, decides which tasks become streams, and where and when each is active.
-//! 2. [`Gathering`], the second pass, collects the figures of each part: sizes, offsets, runs, arrivals, think times (`survey`).
+//! 2. [`Gathering`], the second pass, collects the figures of each stream: sizes, offsets, sequential runs, arrivals, think times
+//!    (`survey`).
 //! 3. `pacing` decides between open and closed loops, `distributions` chooses arrivals and think times, `shape` chooses sizes and
 //!    offsets.
 //! 4. [`Fitted::toml`] writes the job file (`job_file`).

@@ -420,8 +420,8 @@ impl Gathered {
         few.is_known_enough() && many.is_known_enough() && few.waits()
     }
 
-    /// Returns all operations as one load, or as two loads if a task does some operations one by one and
-    /// others in bursts.
+    /// Returns all operations as one load, or as two loads if there is only one task and it does some operations one by
+    /// one and others in bursts.
     pub(super) fn loads(&self, tasks: u32) -> Vec<(&LoadFigures, &'static str)> {
         let part = |load: &LoadFigures| load.data() as f64 / self.whole.data().max(1) as f64;
         let both = part(&self.few) >= MIN_SIDE_SHARE && part(&self.many) >= MIN_SIDE_SHARE;

@@ -28,10 +28,10 @@ use std::ops::Range;
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Diskspd, extension: "xml", parse };
 
 /// Reads an XML profile.
-fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
+fn parse(name: &str, text: &str, objections: Objections) -> Result<JobSpec, Trouble> {
     let (profile, source) = xml::read(name, text, &[])?;
     let line = CommandLine { profile, source, ..CommandLine::default() };
-    let mut job = job(&line, &[], also)?.unwrap_or_default();
+    let mut job = job(&line, &[], objections)?.unwrap_or_default();
     // `fathom run` may repeat the job, and reports all workers together.
     job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| {
         stream.resolved.each_worker_ns = None;
@@ -44,7 +44,7 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
 ///
 /// # Errors
 /// All errors, each with its place and what to type instead.
-pub fn job(line: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<JobSpec>, Trouble> {
+pub fn job(line: &CommandLine, cpus: &[u32], objections: Objections) -> Result<Option<JobSpec>, Trouble> {
     let (mut diagnostics, warnings) = validate::validate(line);
     if line.ask != Ask::Profile {
         diagnostics.extend(validate::refused(line));
@@ -56,7 +56,7 @@ pub fn job(line: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<
         return Ok(None);
     }
     let mut job = job_spec(&line.profile, cpus);
-    let problems = job.check().into_iter().chain(also(&job));
+    let problems = job.check().into_iter().chain(objections(&job));
     let diagnostics: Vec<Diagnostic> = problems
         .map(|problem| {
             let message = problem.spelled(|key, value| format_for_tool(Tool::Diskspd, key, value));
@@ -108,8 +108,8 @@ fn phase(span: &TimeSpan, cpus: &[u32]) -> PhaseSpec {
 }
 
 /// The CPUs to which these threads are bound, in the order of the threads. Thread n of the time span gets CPU
-/// n of the list, which repeats. For consecutive threads, returns the whole list from the CPU of the first
-/// thread on: the workers of the stream take these CPUs in turn.
+/// n of the list, which repeats. For consecutive threads, returns the list, rotated so that it begins with the CPU of
+/// the first thread: the workers of the stream take these CPUs in turn.
 fn bound_to(span: &TimeSpan, cpus: &[u32], threads: &[u32]) -> Vec<u32> {
     if span.disable_affinity {
         return Vec::new();

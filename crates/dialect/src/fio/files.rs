@@ -409,7 +409,7 @@ fn set_end(
     if is_time_based {
         return Ok(());
     }
-    let why = "fio counts the ramp as part of the size, but fathom does not; type time_based and runtime";
+    let why = "fio counts the bytes moved during the ramp towards the size, but fathom does not; type time_based and runtime";
     job.refuse_if(times.ramp > 0 && times.runtime.is_none(), "ramp_time", why)?;
     // Without io_size a job moves at most the bytes of its files after the offset.
     let files = u64::from(shares.files);

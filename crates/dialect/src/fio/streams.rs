@@ -1,6 +1,6 @@
 //! Translates a job of fio into one stream, or into one for each clone: engine, data, threads,
 //! verification, priorities, tolerated errors and logs. [`super::phases`] decides which jobs run at
-//! once, [`super::files`] the region of the files, and [`super::access`] the blocks.
+//! the same time, [`super::files`] the region of the files, and [`super::access`] the blocks.
 
 use super::access::{self, ParsedRw};
 use super::options::{OPTIONS, OTHER_ENGINES};
@@ -22,7 +22,7 @@ use sys::thread::is_beyond;
 /// The default engine.
 const ENGINE: &str = "psync";
 /// Default size of the set of blocks from which duplicates are copied, as a percentage of the job's size.
-const COPIES_PERCENT: u64 = 5;
+const WORKING_SET_PERCENT: u64 = 5;
 
 /// Supported engines of fio, and their names in fathom.
 pub(crate) const ENGINES: &[(&str, &str)] = &[
@@ -195,7 +195,7 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
 }
 
 /// The advice to the kernel about the order of accesses. By default this is the actual order.
-/// `None` for direct I/O, and if the user turned the advice off.
+/// `None` without a page cache (direct I/O, engines that open no file), and if the user turned the advice off.
 pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Option<Advice> {
     let actual = if rw.kind.is_random() { Advice::Random } else { Advice::Sequential };
     let hint = match job.text("fadvise_hint").unwrap_or("1") {
@@ -208,8 +208,8 @@ pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Option<Ad
     hint.filter(|_| stream.cache.is_some_and(|cache| !cache.is_direct()))
 }
 
-/// Advises the kernel about the order of accesses to a mapping. As in fio, the advice depends only on whether the job is random. Without
-/// advice, a page fault also maps and reads the neighbouring pages.
+/// Adds the engine option for advice about the order of accesses to a mapping, unless the user turned advice off. As in fio, the kind of
+/// advice depends only on whether the job is random. Without advice, a page fault also maps and reads the neighbouring pages.
 pub(super) fn advise_mapping(rw: &ParsedRw, stream: &mut StreamSpec) {
     if let (Some(Cache::Mmap), Some(_), Some(engine)) =
         (stream.cache, stream.resolved.advice, &mut stream.engine)
@@ -229,16 +229,18 @@ pub(super) fn invalidates(job: &Job) -> Result<bool, Fault> {
 /// another loop.
 fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -> Result<bool, Fault> {
     let is_cached = stream.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
-    let is_map = stream.random == Some(Order::Once);
+    // With a random map, fio visits each block once in a pass.
+    let has_map = stream.random == Some(Order::Once);
     let is_in_order = stream.random.is_none();
     let has_another_pass = if is_time_based(job)? {
-        is_map || (is_in_order && stream.steps.hole_bytes == 0 && stream.resolved.access.strided.is_none())
+        has_map || (is_in_order && stream.steps.hole_bytes == 0 && stream.resolved.access.strided.is_none())
     } else {
         let region = stream.size.map(|size| size.saturating_mul(files.into()));
         let is_more = stream.resolved.limit.bytes.zip(region).is_some_and(|(amount, region)| amount > region);
         let goes_beyond = is_more && files::has_io_size(job)?;
-        (is_map || is_in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
+        (has_map || is_in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
+    // A step back by one block returns to the same block, so no pass ends.
     let repeats_block = is_in_order && rw.step < 0 && !stream.steps.backwards;
     Ok(invalidates(job)? && is_cached && has_another_pass && !repeats_block)
 }
@@ -272,7 +274,7 @@ pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamS
     let fsync = job.count("fsync", 0)?.filter(|n| *n > 0);
     let fdatasync = job.count("fdatasync", 0)?.filter(|n| *n > 0);
     // If fsync and fdatasync are due after the same write, fio runs only fsync.
-    let fdatasync = fdatasync.filter(|data| fsync.is_none_or(|all| data % all > 0));
+    let fdatasync = fdatasync.filter(|fdatasync| fsync.is_none_or(|fsync| fdatasync % fsync > 0));
     let why = "fathom uses one kind of sync in a job; type only fsync or only fdatasync, or an fdatasync that is a multiple of fsync";
     job.refuse_if(fsync.is_some() && fdatasync.is_some(), "fdatasync", why)?;
     let compress = job.percent("buffer_compress_percentage")?.filter(|percent| *percent > 0);
@@ -312,7 +314,7 @@ fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
         return Ok(None);
     }
     let option = "dedupe_working_set_percentage";
-    let percent = job.number(option)?.unwrap_or(COPIES_PERCENT);
+    let percent = job.number(option)?.unwrap_or(WORKING_SET_PERCENT);
     let is_over = percent + u64::from(dedup) > 100;
     job.refuse_if(is_over, option, "the sum with dedupe_percentage exceeds 100; type a smaller percentage")?;
     let Some(Size::Bytes(size)) = job.size("size")? else {
@@ -323,7 +325,7 @@ fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     Ok(Some(bytes))
 }
 
-/// As in fio, refuses CPUs that the machine does not have. The kernel would ignore them if other CPUs of the list exist.
+/// As in fio, refuses CPUs beyond the last one that the machine has. The kernel would ignore them if other CPUs of the list exist.
 fn refuse_missing_cpus(
     job: &Job,
     option: &str,
@@ -397,8 +399,8 @@ pub(super) fn nodes(job: &Job, environment: &dyn Environment, stream: &mut Strea
     Ok(())
 }
 
-/// The I/O priority of `prioclass` and `prio`; `None` if neither is typed. `prio` alone means the
-/// best-effort class.
+/// The I/O priority of `prioclass` and `prio`; `None` without a level and without a class (0 is none). `prio` alone means
+/// the best-effort class.
 fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
     let level = job.number("prio")?.map(|level| priority_level(job, "prio", level)).transpose()?;
     let priority = match (job.number("prioclass")?, level) {
@@ -470,11 +472,12 @@ fn clones(
     let is_null = template.create.is_none() && template.cache.is_none();
     let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
     let has_own_files = !is_null && files::own_files(job);
-    // Clones with different offsets or sizes have different blocks, and a state file counts the writes of one clone. fio's formats combine
-    // a group into one result anyway.
-    let clones_differ = verifies(job) || increment.bytes > 0 || files::filesize_range(job)?.is_some();
-    if count == 1 || !is_grouped || clones_differ {
-        let why = format!("fathom reports at most {MAX_STREAMS} clones separately; type group_reporting too");
+    // Clones with different offsets or sizes have different blocks, and a state file counts the writes of one clone. Such clones need a
+    // stream each. Reports in fio's formats still combine a group into one result.
+    let need_own_streams = verifies(job) || increment.bytes > 0 || files::filesize_range(job)?.is_some();
+    if count == 1 || !is_grouped || need_own_streams {
+        let fix = if need_own_streams { "type a smaller numjobs" } else { "type group_reporting too" };
+        let why = format!("fathom reports at most {MAX_STREAMS} clones separately; {fix}");
         job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
         let has_length = files::file_size(job)?.is_some();
         let files_and_loops = u64::from(files) * u64::from(job.count("loops", 1)?.unwrap_or(1));
@@ -523,8 +526,8 @@ fn clones(
     Ok(vec![stream])
 }
 
-/// Verification methods of fio that store a checksum in the block.
-const CHECKSUMS: &str = "md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha256 sha512 sha3-224 sha3-256 sha3-384 sha3-512 xxhash meta pattern_hdr";
+/// Verification methods of fio that store a header in the block, most of them with a checksum.
+const METHODS_WITH_HEADER: &str = "md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha256 sha512 sha3-224 sha3-256 sha3-384 sha3-512 xxhash meta pattern_hdr";
 
 /// Default seed of blocks, the same in every run.
 const SEED: u64 = 0x6669_6f20_7665_7266;
@@ -542,18 +545,18 @@ fn verification(
     environment: &dyn Environment,
 ) -> Result<(Option<Verify>, bool), Fault> {
     let read = |option: &str| job.parse(option, |text| pattern(text, environment));
-    let unverified = |content| Verify { content, checks: false, back: None, fatal: false };
-    let verified = read("verify_pattern")?;
+    let content_only = |content| Verify { content, checks: false, back: None, fatal: false };
+    let verify_pattern = read("verify_pattern")?;
     let content = match job.text("verify").unwrap_or("none") {
-        "0" | "none" => return Ok((read("buffer_pattern")?.map(unverified), false)),
-        "pattern" => verified
+        "0" | "none" => return Ok((read("buffer_pattern")?.map(content_only), false)),
+        "pattern" => verify_pattern
             .ok_or_else(|| job.fault("verify", "there is no pattern; type verify_pattern=0xdeadbeef too"))?,
         "null" => {
             return Err(job.fault("verify", "nothing is compared; type verify=crc32c, or remove verify"));
         }
-        known if CHECKSUMS.split(' ').any(|one| one == known) => {
+        known if METHODS_WITH_HEADER.split(' ').any(|one| one == known) => {
             let seed = job.number("randseed")?.unwrap_or(SEED);
-            verified.unwrap_or(Content::Stamps { seed })
+            verify_pattern.unwrap_or(Content::Stamps { seed })
         }
         _ => {
             return Err(job.fault(
@@ -626,7 +629,7 @@ fn quoted(text: &str, quote: char) -> Result<(&str, &str), String> {
 /// Parses a number at the beginning of a text, appends it to `bytes`, and returns the rest. The bytes of a hexadecimal number keep their
 /// order. A decimal number is appended with its lowest byte first.
 fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
-    let not = || "not a pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
+    let no_pattern = || "not a pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let mut count = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
         // Leave the `0` that begins the next number, as in `0xff0x14`.
@@ -636,14 +639,14 @@ fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, Str
         let (digits, rest) = digits.split_at(count);
         // If the number of digits is odd, the first digit is a byte.
         let (odd, pairs) = digits.split_at(count % 2);
-        let read = |pair: &str| u8::from_str_radix(pair, 16).map_err(|_| not());
+        let read = |pair: &str| u8::from_str_radix(pair, 16).map_err(|_| no_pattern());
         if !odd.is_empty() {
             bytes.push(read(odd)?);
         }
         for at in (0..pairs.len()).step_by(2) {
             bytes.push(read(&pairs[at..at + 2])?);
         }
-        return if count == 0 { Err(not()) } else { Ok(rest) };
+        return if count == 0 { Err(no_pattern()) } else { Ok(rest) };
     }
     let sign = usize::from(text.starts_with('-'));
     let mut end = sign + text[sign..].bytes().take_while(u8::is_ascii_digit).count();
@@ -652,7 +655,7 @@ fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, Str
         end -= 1;
     }
     let (digits, rest) = text.split_at(end);
-    let value: i32 = digits.parse().map_err(|_| not())?;
+    let value: i32 = digits.parse().map_err(|_| no_pattern())?;
     let all = value.to_le_bytes();
     let used = all.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
     bytes.extend(&all[..used]);
@@ -663,7 +666,7 @@ fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, Str
 const PRIORITY_ENGINES: [&str; 2] = ["io_uring", "libaio"];
 /// The options for priorities of single operations. Errors name the first of them that the job has.
 const PRIORITY_OPTIONS: [&str; 4] = ["cmdprio_percentage", "cmdprio_bssplit", "cmdprio_class", "cmdprio"];
-/// Real-time, the default class.
+/// The real-time class, which fio uses if `cmdprio_class` is not given.
 const REAL_TIME: u64 = 1;
 
 /// Sets which operations have their own priority.
@@ -720,12 +723,10 @@ fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
     }
 }
 
-/// Parses a size with its share: `4k/20` has the priority of the other options, `4k/20/1/0` has its own priority. `None` for a share of
-/// 0.
+/// Parses a size with its share: `4k/20` has the priority that `cmdprio_class` and `cmdprio` give, `4k/20/1/0` has its own priority. `None`
+/// for a share of 0.
 fn size_priority(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority>, Fault> {
     let fault = |why: &str| job.fault("cmdprio_bssplit", why);
-    let wrong =
-        || fault("a size needs a percentage, or a percentage, class and level; type 4k/20 or 4k/20/1/0");
     let fields: Vec<&str> = piece.split('/').map(str::trim).collect();
     let number = |text: &str| job.units("cmdprio_bssplit").whole(text).map_err(|why| fault(&why));
     let (size, percent, priority) = match *fields.as_slice() {
@@ -736,18 +737,23 @@ fn size_priority(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority
             ));
         }
         [size, percent, class, level] | [size, percent, class, level, _] => {
-            let level = u8::try_from(number(level)?).ok().filter(|level| *level < 8).ok_or_else(wrong)?;
+            let level = priority_level(job, "cmdprio_bssplit", number(level)?)?;
             let priority = match number(class)? {
                 1 => IoPriority::Realtime(level),
                 2 => IoPriority::BestEffort(level),
                 3 => IoPriority::Idle,
-                _ => return Err(wrong()),
+                _ => return Err(fault("there is no such class; type 1, 2 or 3")),
             };
             (size, percent, priority)
         }
-        _ => return Err(wrong()),
+        _ => {
+            return Err(fault(
+                "a size needs a percentage, or a percentage, class and level; type 4k/20 or 4k/20/1/0",
+            ));
+        }
     };
-    let bytes = u32::try_from(number(size)?).map_err(|_| wrong())?;
+    let bytes = u32::try_from(number(size)?)
+        .map_err(|_| fault("the size is not below 4 GiB; type a smaller size"))?;
     let percent = value::percent(number(percent.trim_end_matches('%'))?).map_err(|why| fault(&why))?;
     Ok((percent > 0).then_some(OpPriority { kind: Some(kind), bytes: Some(bytes), percent, priority }))
 }
@@ -801,7 +807,7 @@ const LOGS: [(&str, &[LogKind]); 4] = [
 /// Options that disable a kind of log.
 const DISABLED: [(&str, LogKind); 3] =
     [("disable_lat", LogKind::Lat), ("disable_slat", LogKind::Slat), ("disable_clat", LogKind::Clat)];
-/// Maximum coarseness of a histogram, as a power of two.
+/// Maximum coarseness of a histogram: 2^6 buckets become one.
 const MAX_COARSENESS: u64 = 6;
 
 /// The requested logs; `None` if no log is requested.

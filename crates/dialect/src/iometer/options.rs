@@ -24,7 +24,7 @@ pub const HEADINGS: &[ToolOption] = &[
     honoured("'Record Results", "", "which rows the result file has"),
     honoured("'Test Type", "", "one test after another for each access specification: all steps with the first specification of each worker, then all steps with the second. The last step has all workers or targets. Idle workers do not count, so no test runs twice").also(&["'Worker Cycling", "'Disk Cycling", "'Queue Depth Cycling"]),
     honoured("'size,% of size,% reads,% random,delay,burst,align,reply", "line bs mix random align", "a line of an access specification ([Job files](job-files.md#keys-of-a-line)). Lines of six numbers, before version 1998.05.21, have no name, are aligned to 2 KiB, and are for all workers"),
-    honoured("'Manager ID, manager name", "", "a group of workers. Each step of a cycle takes a number of workers, or targets, of each manager; INCREMENT_TARGETS_SERIAL takes one manager after another. The result file has a row for each manager, followed by its workers"),
+    honoured("'Manager ID, manager name", "", "a group of workers. Each step of a worker cycle runs the same number of workers of each manager. Each step of INCREMENT_TARGETS_PARALLEL uses the same number of targets of each manager; INCREMENT_TARGETS_SERIAL adds the targets of one manager after another. The result file has a row for each manager, followed by its workers"),
     honoured("'Manager network address", "", "managers with another address than the first belong to other hosts, and are refused by name ([Many hosts](../how-to/many-hosts.md))"),
     honoured("'Worker", "workers", "a thread"),
     refused("'Worker type", "network workers are refused; fathom measures disks"),

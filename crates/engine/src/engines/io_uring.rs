@@ -18,7 +18,10 @@ use sys::ring::{Pages, Ring, RingOptions, TaskWork, Thread, Writes};
 
 /// Options of `io_uring`.
 pub(super) const OPTIONS: &[EngineOption] = &[
-    EngineOption::new("iopoll", "poll the device for completions; direct I/O on a polling device"),
+    EngineOption::new(
+        "iopoll",
+        "poll the device for completions; needs direct I/O and a device with poll queues",
+    ),
     EngineOption {
         name: "sqpoll",
         about: "a kernel thread submits the operations, pinned to CPU N if given",

@@ -161,7 +161,7 @@ fn renew(file: &File, renewal: Renewal) -> io::Result<Option<u64>> {
 pub(super) const VSYNC_OPTIONS: &[EngineOption] = &[
     EngineOption::new(
         "hipri",
-        "poll the device for the completion (RWF_HIPRI); direct I/O on a polling device",
+        "poll the device for the completion (RWF_HIPRI); needs direct I/O and a device with poll queues",
     ),
     EngineOption::new("dsync", "each write waits until it is stable (RWF_DSYNC)"),
     EngineOption::new("nowait", "fail with EAGAIN instead of blocking (RWF_NOWAIT)"),

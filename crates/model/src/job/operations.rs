@@ -204,8 +204,8 @@ impl<T: Copy + Default + PartialEq> PerKind<T> {
 pub enum Sizes {
     /// One size for all operations.
     Fixed(u32),
-    /// Every multiple of the alignment between two sizes, equally likely. Without an alignment, every multiple of the
-    /// smaller size.
+    /// Every multiple of the alignment from the first size to the second, equally likely. Without an alignment, every
+    /// multiple of the first size.
     Range(u32, u32),
     /// Several sizes: pairs of a size in bytes and its weight.
     Split(Vec<(u32, u32)>),

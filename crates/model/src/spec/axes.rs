@@ -64,8 +64,8 @@ pub struct Axis {
     pub scale: Option<Scale>,
 }
 
-/// Returns whether a word is the name of an engine. Otherwise it is an option of the previous
-/// engine.
+/// Returns whether a word of a comma-separated list is the name of an engine. Any other word is an option of the engine
+/// before it in the list.
 pub type IsEngine = fn(&str) -> bool;
 
 /// How the value of a numeric axis is read from a setting, formatted, and removed from the setting.
@@ -293,7 +293,7 @@ fn parse_range(piece: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Resu
     Ok(law.values(first, last - 1, by).take(MAX_VALUES).chain([last]).collect())
 }
 
-/// Splits engines at commas; a piece that is not an engine is an option of the previous engine.
+/// Splits engines at commas. A piece that is not an engine is a further option of the engine before it, if that engine has options.
 fn split_engines(text: &str, is_engine: IsEngine) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     for piece in text.split(',') {

@@ -22,30 +22,34 @@ pub struct Foreign {
     pub example: &'static str,
     /// Converts a value of the tool to fathom's values; empty if the value means something else, or fathom has no
     /// equivalent.
-    pub(super) here: fn(&str) -> Vec<String>,
+    pub(super) to_fathom: fn(&str) -> Vec<String>,
 }
 
 /// Creates the entry of an option of fio.
-pub(super) const fn fio(name: &'static str, example: &'static str, here: fn(&str) -> Vec<String>) -> Foreign {
-    Foreign { tool: Tool::Fio, name, example, here }
+pub(super) const fn fio(
+    name: &'static str,
+    example: &'static str,
+    to_fathom: fn(&str) -> Vec<String>,
+) -> Foreign {
+    Foreign { tool: Tool::Fio, name, example, to_fathom }
 }
 
 /// Creates the entry of a name that several other tools use.
 pub(super) const fn other(
     name: &'static str,
     example: &'static str,
-    here: fn(&str) -> Vec<String>,
+    to_fathom: fn(&str) -> Vec<String>,
 ) -> Foreign {
-    Foreign { tool: Tool::Other, name, example, here }
+    Foreign { tool: Tool::Other, name, example, to_fathom }
 }
 
 /// Creates the entry of an option of DISKSPD.
 pub(super) const fn diskspd(
     name: &'static str,
     example: &'static str,
-    here: fn(&str) -> Vec<String>,
+    to_fathom: fn(&str) -> Vec<String>,
 ) -> Foreign {
-    Foreign { tool: Tool::Diskspd, name, example, here }
+    Foreign { tool: Tool::Diskspd, name, example, to_fathom }
 }
 
 impl Tool {
@@ -81,17 +85,17 @@ fn with_default_unit(text: &str, unit: &str) -> Vec<String> {
     vec![if bare { format!("{text}{unit}") } else { text.to_owned() }]
 }
 
-/// Adds seconds to a number without a unit.
+/// Appends the unit `s` to a number without a unit.
 pub(super) fn seconds(text: &str) -> Vec<String> {
     with_default_unit(text, "s")
 }
 
-/// Adds milliseconds to a number without a unit, because all pauses of DISKSPD are in milliseconds.
+/// Appends the unit `ms` to a number without a unit, because all pauses of DISKSPD are in milliseconds.
 pub(super) fn milliseconds(text: &str) -> Vec<String> {
     with_default_unit(text, "ms")
 }
 
-/// Adds microseconds to a number without a unit.
+/// Appends the unit `us` to a number without a unit.
 pub(super) fn microseconds(text: &str) -> Vec<String> {
     with_default_unit(text, "us")
 }
@@ -150,7 +154,7 @@ pub(super) fn colon_zones(text: &str) -> Vec<String> {
     vec![format!("zones:{}", text.replace(':', ","))]
 }
 
-/// Converts an engine of fio to the engine here that makes the same calls.
+/// Converts an engine of fio to the engine of fathom that makes the same calls.
 pub(super) fn fio_engine(text: &str) -> Vec<String> {
     match text {
         "sync" => unchanged("rw"),
@@ -182,7 +186,7 @@ pub(super) fn fio_sync(text: &str) -> Vec<String> {
     }
 }
 
-/// Converts the letters of DISKSPD's `-S`: unbuffered, write-through, both, or mapped.
+/// Converts the letters of DISKSPD's `-S`: unbuffered, buffered, write-through, two of these, or mapped.
 pub(super) fn diskspd_cache(text: &str) -> Vec<String> {
     match text {
         "" | "u" => unchanged("direct"),

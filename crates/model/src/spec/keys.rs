@@ -1366,7 +1366,7 @@ impl Counterpart {
                 && key.parse_into_job(&mut JobSpec::default(), values.iter().map(String::as_str)).is_ok()
         };
         let dashes = if foreign.tool == Tool::Diskspd { "-" } else { "--" };
-        let values = Some((foreign.here)(value)).filter(reads).unwrap_or_default();
+        let values = Some((foreign.to_fathom)(value)).filter(reads).unwrap_or_default();
         Self { tool: foreign.tool, name: format!("{dashes}{}", foreign.name), key, values }
     }
 }

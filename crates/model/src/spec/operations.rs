@@ -94,7 +94,7 @@ fn zones(text: &str) -> Result<Vec<Zone>, String> {
     }
     if !all_percent && sizes > 100.0 - ROUNDING {
         return Err(format!(
-            "the zones in percent take {} % and leave nothing for those in bytes; type smaller ones",
+            "the zones in percent take {} % and leave nothing for zones in bytes; type smaller percentages",
             round_to_typed_decimals(sizes)
         ));
     }
@@ -353,7 +353,7 @@ fn invalid_random_orders_are_rejected_with_a_reason() {
         ("zones:", "not a zone"),
         ("zones:60/10,30/90", "sum to 90"),
         ("zones:60/10,40/80", "sum to 90"),
-        ("zones:60/100,40/1g", "nothing for those in bytes"),
+        ("zones:60/100,40/1g", "nothing for zones in bytes"),
         ("zones:60/0,40/100", "above 0"),
     ] {
         let message = random(bad).map_or_else(|e| e, |o| format!("{o:?}"));

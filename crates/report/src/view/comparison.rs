@@ -279,8 +279,9 @@ fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
 }
 
 fn describe_hidden(hidden: usize, on: &str) -> Option<String> {
+    let (verb, pronoun) = if hidden == 1 { ("is", "it") } else { ("are", "them") };
     let more = format!("{hidden} more {}", plural(hidden, "number"));
-    (hidden > 0).then(|| format!("{more}, not FASTER or SLOWER{on}: --verbose shows all"))
+    (hidden > 0).then(|| format!("{more} {verb} neither FASTER nor SLOWER{on}; --verbose shows {pronoun}"))
 }
 
 impl<'c> SideNumber<'c> {

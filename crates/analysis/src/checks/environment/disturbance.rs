@@ -39,19 +39,21 @@ pub(super) const FOREIGN_IO: Check = Check {
             D03), to name a thread that may have caused the traffic.",
     formula: formula!(
         "Requests and bytes of a disk beyond those charged to fathom (or issued by it, if nothing was \
-         charged) belong to other processes. Their share is others / (others + fathom), where fathom's part \
-         is the rest of the disk's traffic, or what fathom issued if that is more. The larger of both \
-         shares counts, on the worst disk: above {FOREIGN_ABOVE} biased, above {FOREIGN_VOID_ABOVE} void. \
+         charged) belong to other processes. Requests and bytes each have a share: others / (others + \
+         fathom), where fathom's part is the rest of the disk's traffic, or what fathom issued if that is \
+         more. The larger share counts, on the worst disk: above {FOREIGN_ABOVE} biased, above \
+         {FOREIGN_VOID_ABOVE} void. \
          If fathom's rate is the limit of a cgroup (D04), other processes did not reduce it: biased at \
          most, and a note if the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} \
          requests and {floor} per run are allowed: a commit, a log line. Journal and inodes may multiply \
          writes by {AMPLIFICATION}. If the job writes synchronously, or on a file system other than ext2, \
-         ext3, ext4, xfs, vfat, exfat and f2fs, no bound is known, so only reads are judged. Below a loop \
-         device, only I/O charged to fathom's cgroup counts as fathom's. Writes are judged there only if \
-         the session writes nothing, not even a test file, because later writeback is charged to no \
-         process. Not checked if more than {FOREIGN_ABOVE} are extra writes that may be the file system's \
-         own, if nothing is charged below a loop device, and below layers that read and write for \
-         themselves (parity, thin and cached volumes, bcache).",
+         ext3, ext4, xfs, vfat, exfat and f2fs, it is not known how much the file system writes in \
+         addition, so only reads are judged. Below a loop device, only I/O charged to fathom's cgroup \
+         counts as fathom's. Writes are judged there only if the session writes nothing, not even a test \
+         file, because later writeback is charged to no process. Not checked in three cases: more than \
+         {FOREIGN_ABOVE} of the bytes are extra writes that may be the file system's own; below a loop \
+         device, nothing is charged to fathom's cgroup; or a layer above the disk reads and writes for \
+         itself (parity, thin and cached volumes, bcache).",
         floor = show_bytes(FLOOR_BYTES)
     ),
     provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",

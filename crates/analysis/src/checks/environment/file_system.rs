@@ -128,7 +128,7 @@ pub(super) fn find_active_thread(case: &Case) -> Known<Option<(&'static str, &'s
     }
 }
 
-/// Returns the bytes per second written to the shared disks during the idle watch, or `None` without one.
+/// Returns the bytes per second written to the shared disks during the idle watch; `None` without an idle watch, or if it is too short.
 fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
     let at = |moment| case.record.evidence.iter().rev().find(|s: &&Snapshot| s.moment == moment);
     let (Some(start), Some(end)) = (at(Moment::IdleStart), at(Moment::IdleEnd)) else { return Ok(None) };

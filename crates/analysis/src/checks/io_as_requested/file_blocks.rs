@@ -350,7 +350,7 @@ fn extents_after_syncs(case: &Case) -> Option<Vec<Extents>> {
 }
 
 /// If more than this share of the trimmed bytes was already holes, the rate does not show how fast blocks are freed.
-/// The edges of a file stay below this share.
+/// Blocks at both ends of a file that are trimmed only in part are less than this share.
 const HOLES_TRIMMED_ABOVE: Share = Share(0.05);
 /// If at least this share of the trimmed bytes was already holes, the result is relabelled.
 const HOLES_RELABELLED_FROM: Share = Share(0.5);

@@ -30,9 +30,9 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
     formula: formula!(
         "Mean operations in flight / (depth x workers x targets): below {REACHED_FROM}, the result is \
          relabelled to the measured depth. The device's own count is compared too: if the device moved at least \
-         {ARRIVED_FROM} of fathom's bytes and its time-in-queue gives less than {REACHED_FROM} of the depth, \
-         allowing for merged requests, the rest waited above the device. Does not apply at depth 1, or if a \
-         schedule, pauses or drains hold operations back."
+         {ARRIVED_FROM} of fathom's bytes, and the mean depth from its time-in-queue, corrected for merged \
+         requests, is below {REACHED_FROM} of the requested depth, the missing operations waited above the \
+         device. Does not apply at depth 1, or if a schedule, pauses or drains hold operations back."
     ),
     provoke: "`fathom run --rw randread --depth 32 --engine sync DIR`, or `--engine libaio --cache \
               buffered`: one operation at a time, whatever --depth requests.",
@@ -173,9 +173,9 @@ pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
             of the disks and loop devices below. Also fathom's own mean of operations in flight. Only direct \
             I/O is checked.",
     formula: formula!(
-        "A device takes nr_requests for each hardware queue, and at most queue_depth. Several disks take \
-         their sum. A note if more operations were in flight on average: the rest waited in \
-         software, and their latency includes that wait."
+        "A device accepts nr_requests for each hardware queue, and at most queue_depth. Several disks accept \
+         their sum. A note if more operations were in flight on average: the operations beyond this number \
+         waited in software, and their latency includes that wait."
     ),
     provoke: "As root on a loop device: `echo 4 > /sys/block/loop0/queue/nr_requests`, then `fathom run --rw \
               randread --bs 4k --depth 32 DIR` on its file system.",
@@ -321,12 +321,13 @@ pub(super) const LITTLE_VIOLATED: Check = Check {
             in flight, which fathom counts separately from the latencies.",
     formula: formula!(
         "Little's law: the sum of latencies / window = mean operations in flight. Void if the two sides \
-         differ by more than {TOLERATED}, for the clock and shared stamps, plus an allowance for operations \
-         across the edges of the window. The allowance is the requested depth times the slowest \
-         latency, divided by the integral of operations in flight: at most {EDGE_AT_MOST}, and at \
+         differ by more than {TOLERATED}, for the clock and operations with the same time stamp, plus an \
+         allowance for operations across the edges of the window. The allowance is the requested depth times \
+         the slowest latency, divided by the integral of operations in flight: at most {EDGE_AT_MOST}, and at \
          least the requested depth / operations. Not checked if the allowance, without its \
          maximum and for the slowest operation of the whole run, explains the difference: the latency \
-         of an operation that ends after the window is not in the sum, but its depth is."
+         of an operation that ends after the window is not in the sum, but its time in flight within the \
+         window is in the integral."
     ),
     provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
               operations in flight shows it.",
@@ -645,7 +646,7 @@ fn a_stall_across_the_edge_of_the_window_is_not_checked() {
 }
 
 #[test]
-fn a_disk_with_an_unknown_number_of_queues_hides_no_disk_with_one() {
+fn a_disk_with_an_unknown_number_of_queues_does_not_hide_a_disk_with_one_queue() {
     let next_to_unknown = |mq: &str| {
         let mut record = ONE_HW_QUEUE.fires.unwrap()();
         let place = &mut record.header.hosts[0].places[0];

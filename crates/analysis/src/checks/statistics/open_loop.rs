@@ -22,11 +22,11 @@ pub(in crate::checks) const GENERATOR_LATE: Check = Check {
             an open loop.",
     formula: formula!(
         "A percentile is withheld if the submission lateness at the same percentile is more than {late} of \
-         it: then it describes fathom more than the storage. If less than {served} of the requested \
-         operations were served within the windows, and more are missing than random arrivals vary by \
-         ({MAX_ARRIVAL_DEVIATIONS} times the square root of their number), the latencies are void: the rest waits in \
-         a queue that grows with the length of the run. A replay is void if more than {starved} of its \
-         operations were read from the capture too late.",
+         it: then fathom distorts the percentile. If less than {served} of the requested operations were \
+         served within the windows, and more are missing than {MAX_ARRIVAL_DEVIATIONS} standard deviations \
+         of the number of arrivals, the latencies are void: the missing operations wait in a queue that \
+         grows with the length of the run. A replay is void if more than {starved} of its operations were \
+         read from the capture too late.",
         starved = Share(STARVED_TO),
         late = Share(LATE_SHARE),
         served = Share(SERVED_FROM)
@@ -90,7 +90,7 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Returns a finding for a replay whose operations were read too late: the reader of the capture decided its times.
+/// Returns a finding for a replay whose operations were read too late: the reader, not the capture, decided when they were submitted.
 fn find_starved_replay(case: &Case) -> Option<Answer> {
     case.stream.replay.as_ref()?;
     let replays = case.runs.iter().filter_map(|run| run.stream.replayed.as_ref());
@@ -135,8 +135,8 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
 /// Minimum factor by which the median latency grows from one quarter of a run to the next. If a backlog grows steadily
 /// from zero, the median triples, then grows by two thirds and two fifths.
 const GROWS_BY: f64 = 1.25;
-/// If the latency grows by more than this share of the window, the load exceeds the capacity by
-/// that share. Less is noise.
+/// If the latency grows by a share of the window, the load exceeds the capacity by the same share. Up to this share it
+/// is noise.
 const TOO_MUCH_ABOVE: Share = Share(0.002);
 /// Minimum number of intervals of a run.
 const FEWEST_ROWS: usize = 8;
@@ -148,9 +148,9 @@ pub(in crate::checks) const OVERLOADED: Check = Check {
     reads: "The median latency in each interval of an open loop's run, counted from the intended start.",
     formula: formula!(
         "The medians of the four quarters of a run must each be at least {GROWS_BY} times the one before, \
-         and latency must grow by more than {TOO_MUCH_ABOVE} of the window, which is (rate - capacity) / \
-         rate. Fires if most runs do that. If more than {unserved} of the operations were not served at all, \
-         E10 reports that instead. Not checked if a run has fewer than {FEWEST_ROWS} intervals.",
+         and the latency must grow by more than {TOO_MUCH_ABOVE} of the window. This growth is (rate - \
+         capacity) / rate. Fires if most runs do that. If more than {unserved} of the operations were not \
+         served at all, E10 reports that instead. Not checked if a run has fewer than {FEWEST_ROWS} intervals.",
         unserved = Share(1.0 - SERVED_FROM)
     ),
     provoke: "`fathom run --engine sim:servers=4 --depth 64 --rate 40200 --arrivals constant --time 40s \

@@ -1,7 +1,7 @@
 //! Whether the rate was steady within each run (E01, E02, E03, E04).
 //!
-//! All four read the time series of the runs. E01 fits a line to the steady part of each run and fires if its drift is
-//! significantly larger than allowed in most runs, or if most runs never settle; with --until steady, it relabels
+//! All four read the time series of the runs. E01 fits a line to the steady part of each run and fires if, in most runs,
+//! its drift is significantly larger than allowed, or if most runs never settle; with --until steady, it relabels
 //! results that did not become steady. E02 reports a step from one level to another, and derives from the device's
 //! latency before and after the step whether the cause is in the device or above it. E03 cuts off the warm-up of each
 //! run (MSER-5) and fires if most runs have one and the means with and without it differ significantly. E04 divides the
@@ -30,14 +30,15 @@ pub(super) const NOT_STEADY: Check = Check {
             second in steps of equal length. No kernel file.",
     formula: formula!(
         "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
-         squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
-         positive sequence). Drift is the change of the line from beginning to end, divided by the mean. \
-         Fires if that interval is above {minute} in runs of a minute or more, {ten} from ten seconds on, \
-         {shorter} below, in most runs and in one direction. Also fires if most runs have no steady part \
-         (MSER-5) and each quarter changes less than the one before. Holds if the interval is within that \
-         limit. Otherwise, or with fewer than {MIN_INDEPENDENT} independent steps, it is not checked: no proof of \
-         change is no proof of steadiness. With --until steady it also relabels results that did not become \
-         steady from round to round.",
+         squares. Drift is the change of the line from beginning to end, divided by the mean. Its 95 % \
+         interval is widened by the correlation of neighbouring steps (Geyer's initial positive sequence). \
+         Fires if, in most runs and in one direction, the interval of the drift is above {minute} in runs of \
+         a minute or more, {ten} from ten seconds on, {shorter} below. Also fires if most runs have no \
+         steady part (MSER-5), and the rate changes from quarter to quarter in one direction, each time by \
+         less, and altogether by more than that limit. Holds if the interval is within that limit. Otherwise, \
+         or with fewer than {MIN_INDEPENDENT} independent steps, it is not checked: a drift that is not \
+         proven may still exist. With --until steady it also relabels results that did not become steady \
+         from round to round.",
         minute = Share(MAX_DRIFT.minute),
         ten = Share(MAX_DRIFT.ten_seconds),
         shorter = Share(MAX_DRIFT.shorter)
@@ -140,8 +141,8 @@ fn never_steady(case: &Case, rounds: usize) -> Detail {
     .relabelled(Rename::Condition(format!("not steady after {rounds} rounds")))
 }
 
-/// At this size of a step or above, the result is relabelled: the mean is then a rate that the storage never had. A
-/// smaller step biases the result.
+/// At this size of a step or above, the result is relabelled if most runs have a step: the mean is then a rate that the
+/// storage never had. Otherwise the step biases the result.
 const STEP_RELABELLED_FROM: Share = Share(0.20);
 
 pub(super) const CLIFF: Check = Check {

@@ -90,11 +90,12 @@ pub(super) const ABOVE_CEILING: Check = Check {
             `sata_spd`. For a target in memory: the copy rate of fathom's self test. Also the rate of the \
             best run.",
     formula: formula!(
-        "A PCI Express lane carries its speed less 2 of 10 bits up to 5 GT/s and less 2 of 130 above, in \
-         each direction. A SATA link carries its speed less 2 of 10 bits, both directions together. Several \
-         drives carry the sum. Void above that: packet headers take some more percent, so no drive comes \
-         near. The limit of memory is workers times the copy rate times {NEAREST_CACHE}, since blocks \
-         smaller than the self test's stay in the nearest CPU cache. A virtual disk has no link."
+        "Void if the rate of the best run is above the limit. The limit of drives is the sum of their links. \
+         A PCI Express lane carries 8 of 10 bits up to 5 GT/s, and 128 of 130 bits at higher speeds, in each \
+         direction. A SATA link carries 8 of 10 bits, both directions together. Packet headers take some \
+         more percent, so no drive comes near its limit. For a target in memory, the limit is workers times \
+         the copy rate times {NEAREST_CACHE}, since blocks smaller than the self test's stay in the nearest \
+         CPU cache. A virtual disk has no link, and so no limit."
     ),
     provoke: "No command is known on real hardware: a rate above the link comes from a cache, and other \
               checks report that first. The check's tests use recorded link files.",

@@ -472,6 +472,8 @@ fn single_operations_have_their_own_priorities() {
         ("ioengine=libaio cmdprio_percentage=20 cmdprio_bssplit=4k/10", "cannot be combined"),
         ("ioengine=libaio cmdprio_bssplit=4k/60/1/0:4k/50/1/1", "100 %"),
         ("ioengine=libaio cmdprio_bssplit=4k", "4k/20/1/0"),
+        ("ioengine=libaio cmdprio_bssplit=4k/60/1/8", "from 0 (highest) to 7"),
+        ("ioengine=libaio cmdprio_bssplit=4k/60/4/0", "no such class"),
     ] {
         refused(options, &[part]);
     }
