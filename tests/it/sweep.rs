@@ -163,8 +163,10 @@ fn undecided_search_uses_its_budget_and_reports_what_is_known() {
     let report = out.report().0;
     let work = &report["sweep"]["works"][0];
     // No disk is constant within the tolerance of 0.1 %.
-    assert_eq!((&work["chosen"], &work["decided"]), (&"tied".into(), &false.into()), "{work:#}");
-    assert!(number(&work["faster_at_most"]) > 0.001, "{work:#}");
+    let at_most = number(&work["faster_at_most"]);
+    assert!(at_most > 0.001 && work["decided"] == false, "{work:#}");
+    // On a very busy machine the bound says nothing.
+    assert_eq!(work["chosen"], if at_most > 0.5 { "cannot_tell" } else { "tied" }, "{work:#}");
     let sentence = work["sentence"].as_str().unwrap();
     assert!(
         sentence.starts_with("no setting is more than ") && sentence.contains(" % faster (95 % confidence)"),

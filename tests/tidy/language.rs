@@ -1,4 +1,4 @@
-//! Finds the names and words that the code no longer uses: function names without a meaning, such as `fn of(`, and words that made comments
+//! Finds the names and words that the code no longer uses: function names without a meaning, such as `of`, and words that made comments
 //! hard to read.
 //!
 //! The words are counted by crate and folder. `bounds.txt` has the present counts, which may only fall. The function names may not return

@@ -165,7 +165,7 @@ fn answer_of_comparison(commands: &[CommandResult], compared: &[Pair]) -> Option
             }
             ComparisonAnswer::Same => format!("'{other}' takes the SAME time: {change}."),
             ComparisonAnswer::NoDifferenceSeen => {
-                let most = metric.interval.map_or(0.0, |[low, high]| (high - 1.0).max(1.0 - low));
+                let most = metric.at_most().map_or(f64::INFINITY, |[faster, slower]| faster.max(slower));
                 format!("'{other}' differs by at most {} either way: {change}.", show_share(most))
             }
             _ => format!("'{other}': {}.", metric.why),
