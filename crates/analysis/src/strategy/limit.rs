@@ -205,7 +205,8 @@ impl Point {
         if self.limit_iops.is_some_and(|limit| self.offered as f64 > limit) {
             return true;
         }
-        // At a low load, a short run may end before the first operation arrives.
+        // A short run at a low load may end before the first operation arrives. The length of a run without operations is not known here,
+        // so only the capacity decides.
         if self.latency.count() == 0 {
             return self.is_beyond_capacity();
         }
