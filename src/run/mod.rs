@@ -288,6 +288,7 @@ impl Measurement {
             }
             let at = Attempt { job, repeat, attempt, offered_iops, disturbed: false, complete: false };
             self.announce_run(&strategy_plan, &at);
+            std::thread::sleep(Duration::from_nanos(strategy::rest_ns(&self.summaries, &strategy_plan)));
             match self.measure_job(&at)? {
                 RunEnding::Complete => {}
                 ended => return Ok(ended),

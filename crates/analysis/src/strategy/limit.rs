@@ -77,6 +77,9 @@ const CONFIRMING_RUNS: u32 = 28;
 /// has the other cases.
 pub(crate) const CONFIDENCE: f64 = 0.99;
 
+/// Time without operations after an overload. The kernel's throttle on block devices needs less.
+const REST_NS: u64 = 1_000_000_000;
+
 /// Maximum number of loads of a search.
 const MOST_LOADS: usize = 40;
 
@@ -156,6 +159,15 @@ pub(super) fn remaining_runs(done: &[Summary], plan: &StrategyPlan, target: &Lat
     let curve = if target.curve { (CURVE_PERCENT.len() + 2) * runs } else { 0 };
     let to_come = (search + curve).saturating_sub(open).max(1);
     vec![runs.saturating_sub(closed) as u32, to_come as u32]
+}
+
+/// Returns how long the storage rests before the next run, in ns. After an overload it may serve less for a while, because a throttle or
+/// burst credits let it serve too much before; the next load would miss the target for this reason.
+pub(super) fn rest_ns(done: &[Summary], target: &LatencyTarget) -> u64 {
+    let Some(last) = done.last() else { return 0 };
+    let was_overload = points(std::slice::from_ref(last), target).iter().any(|p| p.is_overloaded(target))
+        || last.offered_iops.zip(capacity(done)).is_some_and(|(offered, capacity)| offered as f64 > capacity);
+    if was_overload { REST_NS } else { 0 }
 }
 
 /// Returns the loads that were offered, ascending, each with its runs.
@@ -648,6 +660,24 @@ fn found_bracket(done: &[Summary], plan: &StrategyPlan) -> (Option<u64>, Option<
 #[cfg(test)]
 fn true_rate(serves: f64, p99_ns: f64) -> f64 {
     serves - 100_f64.ln() / p99_ns * 1e9
+}
+
+#[test]
+fn the_storage_rests_after_an_overload_only() {
+    let mut server = Server::new(10_000.0, 1);
+    let plan = plan(0.99, Some(1_000_000), 5);
+    let mut rest_after = |offered_iops| {
+        let closed = server.run(0, 0, None);
+        let last = server.run(1, 0, offered_iops);
+        super::rest_ns(&[closed, last], &plan) > 0
+    };
+    assert!(!rest_after(None) && !rest_after(Some(8_000)), "it served all");
+    assert!(rest_after(Some(11_000)), "it did not serve all");
+    server.serves = 12_000.0;
+    let closed = Summary { iops: 10_000.0, ..server.run(0, 0, None) };
+    let burst = server.run(1, 0, Some(11_000));
+    assert!(super::rest_ns(&[closed, burst], &plan) > 0, "it served more than its capacity");
+    assert_eq!(super::rest_ns(&[], &plan), 0);
 }
 
 #[test]

@@ -131,6 +131,14 @@ fn next_without_repeats(counting: &[Summary], plan: &StrategyPlan) -> Next {
     }
 }
 
+/// Returns how long the storage rests before the next run, in ns.
+pub fn rest_ns(done: &[Summary], plan: &StrategyPlan) -> u64 {
+    match plan.strategy {
+        Strategy::Limit(latency_target) => limit::rest_ns(done, &latency_target),
+        _ => 0,
+    }
+}
+
 /// Returns the remaining work, as far as it can be known.
 pub fn remaining_runs(done: &[Summary], plan: &StrategyPlan) -> RemainingRuns {
     let mut remaining = remaining_without_repeats(done, plan);
