@@ -6,6 +6,7 @@
 //!    them together until they are near, or the loads in between are undecided.
 //! 4. More runs prove both loads, which are the ends of the bracket, each with a confidence of 99 %. An end that remains unproven moves
 //!    outward.
+//!    If no load is proven to meet the target, the last runs prove the highest load that they can.
 //! 5. Bisection with proofs narrows the bracket. It stops when the bracket is narrow.
 //! 6. More runs of the answer confirm that runs of one load are alike. Bursts by other users of the storage may be in only one of ten runs.
 //! 7. Without a latency target, or with `--curve`, an open loop offers fixed shares of the capacity in rounds of random order, and then
@@ -20,7 +21,7 @@
 //! wait. The service time, from submission to completion, is a lower bound. A load meets the target if the upper bound is within it,
 //! and misses the target if the lower bound is beyond it. Otherwise the load remains undecided.
 
-use super::{Next, StrategyPlan, Summary, is_time_up};
+use super::{Next, StrategyPlan, Summary, runs_that_fit};
 use crate::runs::{capacity, falls_short, lowest_limit};
 use crate::strategy::repeats;
 use model::histogram::Histogram;
@@ -77,6 +78,9 @@ const CONFIRMING_RUNS: u32 = 28;
 /// has the other cases.
 pub(crate) const CONFIDENCE: f64 = 0.99;
 
+/// If no load is proven to meet the target when this many runs fit into the rest of the time, they prove the highest load that they can.
+const LAST_RUNS: u64 = 9;
+
 /// Time without operations after an overload. The kernel's throttle on block devices needs less.
 const REST_NS: u64 = 1_000_000_000;
 
@@ -116,10 +120,11 @@ pub(super) fn next(done: &[Summary], plan: &StrategyPlan, target: &LatencyTarget
         return Next::Done("nothing completed in the closed loop, so there is no load to offer".into());
     };
     let points = points(done, target);
-    if is_time_up(done, plan) {
+    let runs_left = runs_that_fit(done, plan).unwrap_or(u64::MAX);
+    if runs_left == 0 {
         return Next::Done(format!("the time was up; loads measured: {}", points.len()));
     }
-    match next_load(&points, plan, target, capacity) {
+    match next_load(&points, plan, target, capacity, runs_left) {
         Some(offered) => {
             let repeat = points.iter().find(|p| p.offered == offered).map_or(0, Point::count);
             Next::Measure { job: 1, repeat, attempt: 0, offered_iops: Some(offered) }
@@ -128,13 +133,19 @@ pub(super) fn next(done: &[Summary], plan: &StrategyPlan, target: &LatencyTarget
     }
 }
 
-/// Returns the load of the next run; `None` if no run is left to measure.
-fn next_load(points: &[Point], plan: &StrategyPlan, target: &LatencyTarget, capacity: f64) -> Option<u64> {
+/// Returns the load of the next run; `None` if no run is left to measure. `runs_left` is the number of runs that fit into the time.
+fn next_load(
+    points: &[Point],
+    plan: &StrategyPlan,
+    target: &LatencyTarget,
+    capacity: f64,
+    runs_left: u64,
+) -> Option<u64> {
     // Answer the question about the target first, because the time may run out before the curve is complete.
     if target.latency_ns.is_some() {
         let search = Search { points, target, capacity, runs: plan.runs };
         let required = plan.required_loads.iter().copied().find(|load| search.is_undecided(*load));
-        if let Some(load) = required.or_else(|| search.next()) {
+        if let Some(load) = required.or_else(|| search.last_chance(runs_left)).or_else(|| search.next()) {
             return Some(load);
         }
     }
@@ -318,6 +329,23 @@ impl Search<'_> {
         let runs: u32 = self.points.iter().map(Point::count).sum();
         let [first, second] = if runs % 3 == 2 { [ends[1], ends[0]] } else { ends };
         first.or(second).or_else(|| self.confirming_load(lower[best?]))
+    }
+
+    /// Returns the load of the next run if the time is nearly up and no load is proven to meet the target: the highest load that the
+    /// remaining runs can prove, or a load below all others. Noise may leave every load near the answer unproven.
+    fn last_chance(&self, runs_left: u64) -> Option<u64> {
+        if runs_left > LAST_RUNS || self.points.iter().any(|p| self.evidence_of(p) == Evidence::Proven(true))
+        {
+            return None;
+        }
+        let first_miss = self.points.iter().position(|p| self.evidence_of(p) == Evidence::Proven(false));
+        let below = self.points.iter().take(first_miss.unwrap_or(self.points.len()));
+        let can_be_proven = |p: &&Point| {
+            let runs = (p.count() + (runs_left / 2) as u32).max(self.runs);
+            u64::from(runs - p.count()) <= runs_left && p.would_meet(self.target, runs) == Some(true)
+        };
+        let lowest = self.points.first()?.offered as f64;
+        below.rev().find(can_be_proven).map(|p| p.offered).or_else(|| self.new_load(lowest / OUTWARD_FACTOR))
     }
 
     /// Returns the load of the answer if the search has too few runs that can be compared with others of the same load.
@@ -832,6 +860,25 @@ fn check_answers_of_noisy_servers(seeds: u64, ops: u64, every: usize) {
         let wrong = false_met.max(false_missed) as f64;
         assert!(wrong <= most(most_wrong_percent), "{name}: {false_met} {false_missed}");
     }
+}
+
+#[test]
+fn very_noisy_storage_has_a_proven_load_when_the_time_is_up() {
+    let noise = Noise {
+        target_ns: 2.5e6,
+        varies: 1.5,
+        capacity_varies: 0.2,
+        bursts: 0.2,
+        burst_factor: 20.0,
+        drift: 0.0,
+    };
+    let is_answered = |seed: u64| {
+        let mut server = Server { noise: Some(noise), ..Server::new(10_000.0, seed ^ 0x5eed) };
+        let plan = plan(0.99, Some(2_500_000), seed);
+        found_bracket(&play(&mut server, &plan), &plan).0.is_some()
+    };
+    let answered = (0..20).filter(|seed| is_answered(*seed)).count();
+    assert!(answered >= 19, "{answered} of 20");
 }
 
 #[test]

@@ -199,17 +199,22 @@ fn required_load(plan: &Plan, limit: &Limit) -> Option<u64> {
     Some(iops.ceil() as u64)
 }
 
-/// Whether another run would probably end after the time limit. A run is assumed to take as long as the slowest so far, with the pause
-/// before it. Before two runs have ended, it is assumed to take no time.
+/// Whether another run would probably end after the time limit.
 pub(crate) fn is_time_up(done: &[Summary], plan: &StrategyPlan) -> bool {
+    runs_that_fit(done, plan) == Some(0)
+}
+
+/// Returns how many runs probably end before the time limit. A run is assumed to take as long as the slowest so far, with the pause
+/// before it. Before two runs have ended, it is assumed to take no time. `None` without a time limit, or before the first run has ended.
+pub(crate) fn runs_that_fit(done: &[Summary], plan: &StrategyPlan) -> Option<u64> {
     let mut ends = done.iter().filter(|s| !s.refused).map(|s| s.ended_ns);
-    let (Some(ends_ns), Some(mut last)) = (plan.ends_ns, ends.next()) else { return false };
-    let mut longest = 0;
+    let (ends_ns, mut last) = (plan.ends_ns?, ends.next()?);
+    let mut longest = 1;
     for end in ends {
         longest = longest.max(end.saturating_sub(last));
         last = end;
     }
-    last.saturating_add(longest) > ends_ns
+    Some(ends_ns.saturating_sub(last) / longest)
 }
 
 /// Whether the rest of the time is needed for the planned runs that were not measured yet. A run is assumed to take the mean time of the
