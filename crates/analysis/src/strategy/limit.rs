@@ -5,8 +5,7 @@
 //! 3. Single runs find a load that clearly meets the target and one that clearly misses it. Bisection on the logarithm of the load brings
 //!    them together until they are near, or the loads in between are undecided.
 //! 4. More runs prove both loads, which are the ends of the bracket, each with a confidence of 99 %. An end that remains unproven moves
-//!    outward.
-//!    If no load is proven to meet the target, the last runs prove the highest load that they can.
+//!    outward. If no load is proven to meet the target, the last runs prove the highest load that they can.
 //! 5. Bisection with proofs narrows the bracket. It stops when the bracket is narrow.
 //! 6. More runs of the answer confirm that runs of one load are alike. Bursts by other users of the storage may be in only one of ten runs.
 //! 7. Without a latency target, or with `--curve`, an open loop offers fixed shares of the capacity in rounds of random order, and then
@@ -81,7 +80,7 @@ pub(crate) const CONFIDENCE: f64 = 0.99;
 /// If no load is proven to meet the target when this many runs fit into the rest of the time, they prove the highest load that they can.
 const LAST_RUNS: u64 = 9;
 
-/// Time without operations after an overload. The kernel's throttle on block devices needs less.
+/// Time without operations after an overload. It is enough for the kernel's throttle of block devices.
 const REST_NS: u64 = 1_000_000_000;
 
 /// Maximum number of loads of a search.
@@ -339,13 +338,13 @@ impl Search<'_> {
             return None;
         }
         let first_miss = self.points.iter().position(|p| self.evidence_of(p) == Evidence::Proven(false));
-        let below = self.points.iter().take(first_miss.unwrap_or(self.points.len()));
-        let can_be_proven = |p: &&Point| {
+        let below: Vec<&Point> = self.points.iter().take(first_miss.unwrap_or(usize::MAX)).collect();
+        // Half of the runs remain for a lower load, in case the proof fails.
+        let can_be_proven = |p: &&&Point| {
             let runs = (p.count() + (runs_left / 2) as u32).max(self.runs);
             u64::from(runs - p.count()) <= runs_left && p.would_meet(self.target, runs) == Some(true)
         };
-        let lowest = self.points.first()?.offered as f64;
-        below.rev().find(can_be_proven).map(|p| p.offered).or_else(|| self.new_load(lowest / OUTWARD_FACTOR))
+        below.iter().rev().find(can_be_proven).map(|p| p.offered).or_else(|| self.outward_load(&below, true))
     }
 
     /// Returns the load of the answer if the search has too few runs that can be compared with others of the same load.
@@ -1036,6 +1035,15 @@ fn a_slow_device_gets_enough_runs_at_a_load() {
     let met = found_bracket(&play(&mut server, &plan), &plan).0;
     let truth = true_rate(100.0, 1e9);
     assert!(met.is_some_and(|load| load as f64 <= truth && load as f64 >= 0.7 * truth), "{met:?} of {truth}");
+}
+
+#[test]
+fn a_slow_device_is_proven_in_a_short_search() {
+    // 60 operations a run, so a proof needs eight of the eleven runs that fit after the closed loop.
+    let mut server = Server { ops: 60, ..Server::new(100.0, 4) };
+    let plan = StrategyPlan { ends_ns: Some(20_000_000_000), ..plan(0.99, Some(1_000_000_000), 4) };
+    let met = found_bracket(&play(&mut server, &plan), &plan).0;
+    assert_eq!(met, Some(80), "the first load needs all runs");
 }
 
 #[test]
