@@ -30,7 +30,7 @@ use model::payload::split_mix;
 use model::plan::{Plan, Planned, Role};
 use model::report::Producer;
 use model::spec::{JobSpec, PhaseSpec, Rw, StreamSpec};
-use model::units::{minutes, show_bytes, show_count, show_ns};
+use model::units::{minutes, show_bytes, show_count, show_counted, show_ns};
 use model::verification::{
     Ending, FROM_DEVICE, Failures, HostVerification, State, Verdict, Verification, Verifications, Verified,
     WriterProgress,
@@ -400,8 +400,9 @@ impl<'a> VerifyRun<'a> {
             .ok_or_else(|| Failure::Usage(format!("--engine {}: there is no such engine", stream.engine)))?;
         if engine.max_depth < stream.depth {
             notes.push(format!(
-                "the engine {} has at most {} operation in flight",
-                engine.name, engine.max_depth
+                "the engine {} has at most {} in flight",
+                engine.name,
+                show_counted(engine.max_depth.into(), "operation")
             ));
         }
         if let Some(ram) = &place.ram {
@@ -460,9 +461,9 @@ impl<'a> VerifyRun<'a> {
         }
         if written.ending == Ending::Time {
             self.notes.push(format!(
-                "--time ended the writing after {} of {} writes",
+                "--time ended the writing after {} of {}",
                 show_count(written.writer_progress.begun as f64),
-                show_count(verification.writes() as f64)
+                show_counted(verification.writes(), "write")
             ));
         }
         let mut outcome = self.outcome(written.writer_progress);
@@ -561,8 +562,8 @@ impl<'a> VerifyRun<'a> {
         Some(match page_cache::evict(handle) {
             Ok(pages) if pages.cached == 0 => return None,
             Ok(pages) => format!(
-                "the device, except {} pages ({}) that remained in the page cache and may have been read instead",
-                show_count(pages.cached as f64),
+                "the device, except {} ({}) that remained in the page cache and may have been read instead",
+                show_counted(pages.cached, "page"),
                 show_bytes(pages.cached.saturating_mul(pages.page_bytes))
             ),
             Err(why) => format!("the device or the page cache; it is unknown which: {why}"),

@@ -152,7 +152,7 @@ impl Args {
             _ => self.files.check::<Comparisons>()?,
         }
         check_brief(self.brief, self.format, self.files.formats::<Comparison>(self.format))?;
-        let (fail_if_slower, inconclusive) = (self.slower.slower(), self.inconclusive.counts_as());
+        let (fail_if_slower, inconclusive) = (self.slower.slower(), self.inconclusive.inconclusive);
         if inconclusive.is_some() && fail_if_slower.is_none() {
             return Err(Failure::Usage(
                 "--inconclusive sets the exit code of an undecided gate, and there is none; type --fail-if-slower too, or leave --inconclusive out"

@@ -46,7 +46,7 @@ impl Args {
             stdout::print_text(&list_recipes())?;
             return Ok(None);
         };
-        let given = self.measuring.typed_keys().to_vec();
+        let given = self.measuring.keys.given.clone();
         let mut request = self.measuring.request(Work::Job, self.target);
         let source = JobSource::Recipe(recipe);
         let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::find_problems);

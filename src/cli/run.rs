@@ -72,7 +72,7 @@ impl Args {
                 second.display()
             )));
         }
-        let given = self.measuring.typed_keys().to_vec();
+        let given = self.measuring.keys.given.clone();
         let mut request = self.measuring.request(Work::Job, targets);
         request.against = self.against;
         request.ranks_per_host = self.fleet.ranks_per_host;
@@ -111,7 +111,7 @@ impl Args {
                 name::shown(&file)
             )));
         }
-        let mut typed_keys = self.measuring.typed_keys().iter();
+        let mut typed_keys = self.measuring.keys.given.iter();
         if let Some(given) = typed_keys.find(|typed| !typed.key.taken.contains(&Command::RunCapture)) {
             return Err(Failure::Usage(format!(
                 "--{} cannot be combined with the capture {}, which is the workload (flags that may be combined with it: {})",

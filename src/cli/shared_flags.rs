@@ -35,8 +35,9 @@ use std::path::{Path, PathBuf};
 /// The flags for settings of the job: the keys of the table that the command accepts.
 #[derive(Debug)]
 pub(super) struct Keys {
-    job: JobSpec,
-    given: Vec<TypedKey>,
+    pub(super) job: JobSpec,
+    /// The typed keys, in the order of the table of keys.
+    pub(super) given: Vec<TypedKey>,
 }
 
 /// A key and its typed values.
@@ -128,7 +129,7 @@ fn typed_values(matches: &ArgMatches, key: &Key) -> Vec<String> {
 #[derive(Args, Debug)]
 pub(super) struct Measuring {
     #[command(flatten)]
-    keys: Keys,
+    pub(super) keys: Keys,
     /// Do not keep the session after the report is printed
     #[arg(long, help_heading = OUTPUT)]
     no_history: bool,
@@ -181,6 +182,8 @@ pub(crate) struct OutputArgs {
 #[command(next_help_heading = OUTPUT)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct ShowingArgs {
+    #[command(flatten)]
+    pub(super) inconclusive: InconclusiveArgs,
     /// Format of the report on standard output
     #[arg(long, default_value = "text", value_parser = formats_of::<Report>())]
     format: &'static Format,
@@ -210,8 +213,6 @@ pub(super) struct ReportArgs {
     #[arg(long)]
     pub(super) explain: bool,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
     showing: ShowingArgs,
     /// Show the live view on the terminal [default: if the measurement takes at least 5 s, the terminal has at least 40 columns and 10
     /// rows, standard output is not a pipe, and CI is not set]
@@ -229,13 +230,13 @@ impl ReportArgs {
     /// Returns how to show the measurement.
     pub(super) fn showing(self) -> Result<Showing, Failure> {
         let watched = self.progress();
-        Ok(Showing { watched, ..self.showing.showing(self.explain, &self.inconclusive)? })
+        Ok(Showing { watched, ..self.showing.showing(self.explain)? })
     }
 
     /// Returns how to show the measurements of several targets in one table.
     pub(super) fn showing_of_sessions(self) -> Result<Showing, Failure> {
         let watched = self.progress();
-        Ok(Showing { watched, ..self.showing.showing_of_sessions(self.explain, &self.inconclusive)? })
+        Ok(Showing { watched, ..self.showing.showing_of_sessions(self.explain)? })
     }
 
     fn progress(&self) -> ProgressMode {
@@ -271,22 +272,12 @@ const HOOKS: [(&str, &str, InjectedFault); 3] = [
 impl Measuring {
     /// Whether any flag for the measurement was typed.
     pub(super) fn is_typed(&self) -> bool {
-        !self.typed_keys().is_empty()
+        !self.keys.given.is_empty()
             || self.no_history
             || !self.destroy.is_empty()
             || !self.unseen.unseen_users.is_empty()
             || self.expect_device.is_some()
             || self.test_hook.is_some()
-    }
-
-    /// The typed `--attempts`: how often a run may be measured.
-    pub(super) fn attempts(&self) -> Option<u32> {
-        self.keys.job.attempts
-    }
-
-    /// The typed keys, in the order of the table of keys.
-    pub(super) fn typed_keys(&self) -> &[TypedKey] {
-        &self.keys.given
     }
 
     /// Makes the request for the work and targets of the command.
@@ -309,18 +300,14 @@ impl Measuring {
 
 impl ShowingArgs {
     /// Returns how to show the report of one session.
-    pub(super) fn showing(self, explain: bool, inconclusive: &InconclusiveArgs) -> Result<Showing, Failure> {
+    pub(super) fn showing(self, explain: bool) -> Result<Showing, Failure> {
         self.files.check::<Report>()?;
         check_brief(self.brief, self.format, self.files.formats::<Report>(self.format))?;
-        Ok(self.into_showing(explain, inconclusive))
+        Ok(self.into_showing(explain))
     }
 
     /// How to show several sessions in one table. Flags and formats for a single report are errors.
-    pub(super) fn showing_of_sessions(
-        self,
-        explain: bool,
-        inconclusive: &InconclusiveArgs,
-    ) -> Result<Showing, Failure> {
+    pub(super) fn showing_of_sessions(self, explain: bool) -> Result<Showing, Failure> {
         let flags_of_one = [
             (explain, "--explain"),
             (self.ledger, "--ledger"),
@@ -334,7 +321,7 @@ impl ShowingArgs {
         }
         report::require_writer::<SessionTable>(self.format).map_err(Failure::Usage)?;
         self.files.check::<SessionTable>()?;
-        Ok(self.into_showing(explain, inconclusive))
+        Ok(self.into_showing(explain))
     }
 
     /// Returns the format of a capture, its output files, and what they may replace. Refuses flags
@@ -355,7 +342,7 @@ impl ShowingArgs {
     }
 
     /// How to show a report, without checks of the flags.
-    fn into_showing(self, explain: bool, inconclusive: &InconclusiveArgs) -> Showing {
+    fn into_showing(self, explain: bool) -> Showing {
         Showing {
             format: self.format,
             replace: self.files.replace(),
@@ -365,7 +352,7 @@ impl ShowingArgs {
             detail: detail(self.brief, self.verbose),
             watched: ProgressMode::Auto,
             explain,
-            inconclusive: inconclusive.counts_as(),
+            inconclusive: self.inconclusive.inconclusive,
         }
     }
 }
@@ -518,17 +505,10 @@ impl SlowerArgs {
 pub(super) struct InconclusiveArgs {
     /// Exit with 0 (pass) or 1 (fail) instead of 4 if the answer is INCONCLUSIVE; INVALID remains 1
     #[arg(long, value_name = "WORD", help_heading = OUTPUT, value_parser = one_of(&COUNTS_AS))]
-    inconclusive: Option<CountsAs>,
+    pub(super) inconclusive: Option<CountsAs>,
 }
 
 const COUNTS_AS: [(&str, &str, CountsAs); 2] = [("pass", "", CountsAs::Pass), ("fail", "", CountsAs::Fail)];
-
-impl InconclusiveArgs {
-    /// The value of `--inconclusive`, if typed.
-    pub(super) fn counts_as(&self) -> Option<CountsAs> {
-        self.inconclusive
-    }
-}
 
 /// Makes the parser for the name of a row of a table. `describe` returns the name of a row and its help, which may be empty. The parser
 /// ignores case if the flag is declared to do so.

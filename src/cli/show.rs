@@ -2,7 +2,7 @@
 
 use crate::capture::capture_file::is_capture;
 use crate::cli::compare::{is_json, read_report};
-use crate::cli::shared_flags::{InconclusiveArgs, OUTPUT, ShowingArgs, WHAT};
+use crate::cli::shared_flags::{OUTPUT, ShowingArgs, WHAT};
 use crate::failure::Failure;
 use crate::files::output::ProtectedPaths;
 use crate::history;
@@ -48,8 +48,6 @@ pub struct Args {
     /// Also print every run second by second, next to the device's own counts
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
-    #[command(flatten)]
-    inconclusive: InconclusiveArgs,
     #[command(flatten)]
     showing: ShowingArgs,
 }
@@ -106,15 +104,15 @@ impl Args {
             return Ok(Action::Report(file.clone(), Box::new(showing)));
         }
         let showing = match files.as_slice() {
-            [_] => self.showing.showing(self.explain, &self.inconclusive)?,
-            _ => self.showing.showing_of_sessions(self.explain, &self.inconclusive)?,
+            [_] => self.showing.showing(self.explain)?,
+            _ => self.showing.showing_of_sessions(self.explain)?,
         };
         Ok(Action::Sessions(files, Box::new(showing)))
     }
 
     /// Returns how to show a JSON report. Refuses flags and formats that need the record of the session.
     fn showing_of_report(self, file: &Path) -> Result<Showing, Failure> {
-        let showing = self.showing.showing(self.explain, &self.inconclusive)?;
+        let showing = self.showing.showing(self.explain)?;
         let printed = (showing.format, format!("--format {}", showing.format.name));
         let files = showing.outputs.iter().filter_map(|path| {
             let format = report::format_of_file::<Report>(path, showing.format)?;
@@ -141,7 +139,7 @@ impl Args {
     }
 
     fn capture_request(self, file: PathBuf) -> Result<CaptureRequest, Failure> {
-        if self.explain || self.inconclusive.counts_as().is_some() {
+        if self.explain || self.showing.inconclusive.inconclusive.is_some() {
             return Err(Failure::Usage(
                 "--explain and --inconclusive apply to sessions, and this is a capture; leave --explain and --inconclusive out"
                     .into(),

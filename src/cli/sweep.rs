@@ -174,7 +174,7 @@ impl Args {
                 by.word()
             ));
         }
-        if let Some(attempts) = self.measuring.attempts().filter(|attempts| *attempts > 1) {
+        if let Some(attempts) = self.measuring.keys.job.attempts.filter(|attempts| *attempts > 1) {
             return refuse(format!(
                 "--attempts {attempts}: --preset {name} measures each cell in order and repeats none; leave --attempts out"
             ));

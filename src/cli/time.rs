@@ -171,7 +171,7 @@ impl Args {
             replace: self.files.replace(),
             outputs: self.files.output,
             detail: detail(false, self.verbose),
-            inconclusive: self.inconclusive.counts_as(),
+            inconclusive: self.inconclusive.inconclusive,
             ..Showing::plain(self.format)
         };
         Ok((request, showing))

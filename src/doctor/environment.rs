@@ -29,7 +29,8 @@ pub(super) fn check_host(observation: &Observation) -> Vec<DoctorAnswer> {
     answers.push(name_answer("governor", Some(CheckId::D12), check_governor(observation)));
     answers.push(name_answer("sleep states", Some(CheckId::D12), check_sleep_states(observation)));
     answers.extend(idle.answer("I/O limits", CheckId::D04));
-    answers.push(check_cgroup_limits(observation));
+    let limits = check_cgroup_limits(observation);
+    answers.push(name_answer("CPU and memory limits", Some(CheckId::D11), limits));
     answers.push(name_answer("libraries", Some(CheckId::C02), check_libraries(observation)));
     answers
 }
@@ -42,8 +43,8 @@ fn check_hypervisor(idle: &Idle) -> Option<DoctorAnswer> {
 
 fn check_clock(observation: &Observation) -> Known<DoctorAnswer> {
     let source = observation.machine.clocksource.as_ref().map_err(Clone::clone)?.trim();
-    let timing = &observation.timing;
-    let cost = show_ns(timing.cost_ns);
+    let clock = &observation.clock;
+    let cost = show_ns(clock.cost_ps as f64 / 1000.0);
     let fix = "as root: echo tsc | tee /sys/devices/system/clocksource/clocksource0/current_clocksource";
     // Hyper-V has several clock sources with different names, all good.
     if !GOOD_CLOCKS.contains(&source) && !source.starts_with("hyperv") {
@@ -52,11 +53,11 @@ fn check_clock(observation: &Observation) -> Known<DoctorAnswer> {
         );
         return problem(Severity::Biases, sentence, fix);
     }
-    if timing.cost_ns * 1e3 > EXPENSIVE_CLOCK_PS as f64 {
+    if clock.cost_ps > EXPENSIVE_CLOCK_PS {
         return problem(Severity::Biases, format!("A time stamp takes {cost} ({source})."), fix);
     }
-    let why = timing.why.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
-    fine(format!("{source}; a time stamp ({}) takes {cost}{why}.", timing.clock))
+    let why = clock.reason.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
+    fine(format!("{source}; a time stamp ({}) takes {cost}{why}.", clock.name))
 }
 
 /// Returns the values in a text that has a line `path: value` for each file.
@@ -95,12 +96,8 @@ fn check_sleep_states(observation: &Observation) -> Known<DoctorAnswer> {
     }
 }
 
-fn check_cgroup_limits(observation: &Observation) -> DoctorAnswer {
-    const ABOUT: &str = "CPU and memory limits";
-    let text = match observation.machine.fact(LIMITS) {
-        Ok(text) => text,
-        Err(why) => return DoctorAnswer::unknown(ABOUT, why).check(CheckId::D11),
-    };
+fn check_cgroup_limits(observation: &Observation) -> Known<DoctorAnswer> {
+    let text = observation.machine.fact(LIMITS)?;
     let limits_in = |part: &str| -> Option<String> {
         let is_limit = |line: &&str| line.contains(part) && !line.starts_with(UNREADABLE_LIMIT);
         let lines: Vec<&str> = text.lines().filter(is_limit).collect();
@@ -111,14 +108,15 @@ fn check_cgroup_limits(observation: &Observation) -> DoctorAnswer {
     let memory = limits_in("/memory.")
         .map(|limits| format!("A cgroup limits memory, including the page cache: {limits}."));
     let (severity, check, sentence, with) = match (cpu, memory) {
-        (None, None) if unreadable.is_some() => {
-            return DoctorAnswer::unknown(ABOUT, unreadable.unwrap_or_default()).check(CheckId::D11);
-        }
-        (None, None) if hides_outer_cgroups(text) => {
-            let why = "no visible cgroup sets a limit, but the cgroups above are hidden, as in a container";
-            return DoctorAnswer::unknown(ABOUT, why).check(CheckId::D11);
-        }
-        (None, None) => return DoctorAnswer::ok(ABOUT, "No cgroup sets such a limit."),
+        (None, None) => match unreadable {
+            Some(why) => return Err(why),
+            None if hides_outer_cgroups(text) => {
+                let why =
+                    "no visible cgroup sets a limit, but the cgroups above are hidden, as in a container";
+                return Err(why.into());
+            }
+            None => return fine("No cgroup sets such a limit."),
+        },
         (None, Some(memory)) => (Severity::Note, CheckId::D14, memory, "--cache direct"),
         (Some(cpu), None) => (Severity::Biases, CheckId::D11, cpu, "fewer --workers"),
         (Some(cpu), Some(memory)) => {
@@ -127,7 +125,7 @@ fn check_cgroup_limits(observation: &Observation) -> DoctorAnswer {
     };
     let fix = format!("measure outside of this cgroup, or with {with}");
     let other = unreadable.map_or_else(String::new, |why| format!(" Other {why}."));
-    DoctorAnswer::finding(ABOUT, severity, sentence + &other).with_fix(fix).check(check)
+    problem(severity, sentence + &other, fix).map(|answer| answer.check(check))
 }
 
 fn check_libraries(observation: &Observation) -> Known<DoctorAnswer> {
@@ -526,7 +524,7 @@ mod tests {
         observation.machine.clocksource = Ok("acpi_pm\n".into());
         assert_eq!(answer_about(&observation, "clock").check, Some(CheckId::D13));
         let mut observation = in_order();
-        observation.timing.cost_ns = 1001.0;
+        observation.clock.cost_ps = 1_001_000;
         assert_eq!(answer_about(&observation, "clock").check, Some(CheckId::D13));
         let eat = "LD_PRELOAD: /lib/libeatmydata.so\n/lib/libeatmydata.so\n";
         assert_eq!(with_fact(LIBRARIES, eat, "libraries").severity, Some(Severity::Relabels));

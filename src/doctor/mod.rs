@@ -25,7 +25,7 @@ use model::finding::{AnswerGroup, CheckId, Diagnosis, DoctorAnswer, FORMAT, Outc
 use model::machine::{DirectIo, Machine, Place};
 use model::plan::Role;
 use model::units::{show_bytes, show_ns};
-use model::{Known, name};
+use model::{Known, name, record};
 use report::{Format, Style};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::IsTerminal;
@@ -98,11 +98,11 @@ fn problem(severity: Severity, sentence: impl Into<String>, fix: impl Into<Strin
     Ok(DoctorAnswer::finding("", severity, sentence).with_fix(fix))
 }
 
-/// Sets the subject of an answer and, unless all is well, the id of the check that asks the same question about a measured result. `Err` of
-/// `observed` is the reason why nothing could be observed.
+/// Sets the subject of an answer and, unless all is well or the answer names another check, the id of the check that asks the same question
+/// about a measured result. `Err` of `observed` is the reason why nothing could be observed.
 fn name_answer(about: &str, check: Option<CheckId>, observed: Known<DoctorAnswer>) -> DoctorAnswer {
     let answer = observed.unwrap_or_else(|why| DoctorAnswer::unknown(about, why));
-    let check = check.filter(|_| answer.outcome != Outcome::Holds);
+    let check = answer.check.or(check).filter(|_| answer.outcome != Outcome::Holds);
     DoctorAnswer { about: about.to_owned(), check, ..answer }
 }
 
@@ -145,18 +145,8 @@ struct Observation {
     /// Which processes of the machine fathom sees.
     visibility: ProcessVisibility,
     rights: Rights,
-    timing: Timing,
-}
-
-/// The quality of time stamps.
-#[derive(Clone, Debug)]
-struct Timing {
     /// The clock that fathom would use.
-    clock: &'static str,
-    /// Time that it takes to read the clock once, in ns.
-    cost_ns: f64,
-    /// Why the clock is not the CPU's counter; `None` if it is.
-    why: Option<String>,
+    clock: record::Clock,
 }
 
 impl Observation {
@@ -211,8 +201,8 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
     let witness = (role == Role::Made).then(|| find_witness(&root, &path, &machine.places[0])).flatten();
     let names: Vec<String> = machine.places[0].lowest_layers().map(|l| l.name.clone()).collect();
     let rights = rights::test_rights(&root, names.iter().map(String::as_str));
-    let (clock, why) = Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
-    let timing = Timing { clock: clock.name(), cost_ns: clock.cost_ps() as f64 / 1000.0, why };
+    let (clock, reason) = Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
+    let clock = record::Clock { name: clock.name().into(), reason, cost_ps: clock.cost_ps() };
 
     let snapshots = SnapshotReader::new(root.clone(), &machine, Instant::now());
     let handle = || file.as_ref().ok().map(|file| (file, 0..u64::MAX));
@@ -238,7 +228,7 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
         hidden,
         visibility,
         rights,
-        timing,
+        clock,
     })
 }
 
@@ -510,7 +500,7 @@ mod observation_tests {
             hidden: 0,
             visibility: ProcessVisibility { in_namespace: false, is_root: true },
             rights,
-            timing: Timing { clock: "tsc", cost_ns: 9.0, why: None },
+            clock: record::Clock { name: "tsc".into(), reason: None, cost_ps: 9000 },
         }
     }
 

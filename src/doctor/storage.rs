@@ -49,19 +49,17 @@ fn describe_below(place: &Place, idle: &Idle) -> DoctorAnswer {
 
 fn check_backing_file(layer: &Layer) -> DoctorAnswer {
     let (name, file) = (&layer.name, layer.backing_file.as_deref().unwrap_or("a file"));
-    let (check, answer) = match layer.backing_direct {
-        Some(true) => (None, fine(format!("{file} is read without the page cache."))),
+    let answer = match layer.backing_direct {
+        Some(true) => fine(format!("{file} is read without the page cache.")),
         Some(false) => {
             let sentence =
                 format!("{name} goes through the page cache of {file}, so its speed can be that of memory.");
             let fix = format!("losetup --direct-io=on /dev/{name}");
-            (Some(CheckId::A12), problem(Severity::Relabels, sentence, fix))
+            problem(Severity::Relabels, sentence, fix).map(|answer| answer.check(CheckId::A12))
         }
-        None => {
-            (None, Err(format!("the kernel does not show whether {file} is read without the page cache")))
-        }
+        None => Err(format!("the kernel does not show whether {file} is read without the page cache")),
     };
-    name_answer(&format!("backing of {name}"), check, answer)
+    name_answer(&format!("backing of {name}"), None, answer)
 }
 
 /// Names the file that decided the answer about direct I/O in a directory, or reports that the directory has no such file.
@@ -195,38 +193,31 @@ pub(super) fn check_device(observation: &Observation) -> Vec<DoctorAnswer> {
         return answers;
     }
     if place.ram.is_none() {
-        answers.extend(merge_equal(&place.layers.iter().collect::<Vec<_>>(), &COUNTERS));
+        let layers: Vec<&Layer> = place.layers.iter().collect();
+        answers.extend(merge_equal(&layers, "counters", Some(CheckId::A13), check_counters));
         answers.extend(idle.answer("settings", CheckId::D22));
-        answers.extend(QUEUE_CHECKS.iter().flat_map(|check| merge_equal(&leaves, check)));
+        answers.extend(merge_equal(&leaves, "largest request", Some(CheckId::B02), check_largest_request));
+        answers.extend(merge_equal(&leaves, "queue", Some(CheckId::B09), check_queue));
+        answers.extend(merge_equal(&leaves, "write cache", Some(CheckId::C01), check_write_cache));
         answers.extend(idle.answer("alignment", CheckId::B11));
-        answers.extend(merge_equal(&leaves, &INTERRUPTS));
+        answers.extend(merge_equal(&leaves, "interrupts", None, describe_interrupts));
     }
     answers.extend(idle.answer("link", CheckId::D16));
     answers.extend(idle.answer("temperature", CheckId::D15));
     answers
 }
 
-/// A question about each device.
-struct DeviceCheck {
-    about: &'static str,
-    /// The check of results that answers the same question; `None` without such a check.
+/// Asks about each device, and merges equal answers. `id` is the check of results that answers the same question; `None` without such a
+/// check. In the command of a fix, the names of the devices replace `@`, in shell syntax.
+fn merge_equal(
+    layers: &[&Layer],
+    about: &str,
     id: Option<CheckId>,
     ask: fn(&Layer) -> Known<DoctorAnswer>,
-}
-
-const COUNTERS: DeviceCheck = DeviceCheck { about: "counters", id: Some(CheckId::A13), ask: check_counters };
-const QUEUE_CHECKS: [DeviceCheck; 3] = [
-    DeviceCheck { about: "largest request", id: Some(CheckId::B02), ask: check_largest_request },
-    DeviceCheck { about: "queue", id: Some(CheckId::B09), ask: check_queue },
-    DeviceCheck { about: "write cache", id: Some(CheckId::C01), ask: check_write_cache },
-];
-const INTERRUPTS: DeviceCheck = DeviceCheck { about: "interrupts", id: None, ask: describe_interrupts };
-
-/// Asks about each device, and merges equal answers. In the command of a fix, the names of the devices replace `@`, in shell syntax.
-fn merge_equal(layers: &[&Layer], check: &DeviceCheck) -> Vec<DoctorAnswer> {
+) -> Vec<DoctorAnswer> {
     let mut found: Vec<(Vec<&str>, DoctorAnswer)> = Vec::new();
     for layer in layers {
-        let answer = name_answer(check.about, check.id, (check.ask)(layer));
+        let answer = name_answer(about, id, ask(layer));
         match found.iter_mut().find(|(_, known)| *known == answer) {
             Some((names, _)) => names.push(&layer.name),
             None => found.push((vec![&layer.name], answer)),

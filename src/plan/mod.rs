@@ -41,7 +41,7 @@ use model::report::Report;
 use model::spec::number::MAX_TIME_NS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 use model::study::{HostSteps, Study};
-use model::units::{show_bytes, show_ns};
+use model::units::{show_bytes, show_counted, show_ns};
 use model::{Known, name};
 use origins::Origins;
 use std::os::unix::fs::MetadataExt;
@@ -475,8 +475,8 @@ fn append_baseline_jobs(
     }
     let headline = matching_jobs.iter().position(|index| *index == old.headline).unwrap_or(0);
     let session = history::session_id(&file);
-    let plural = if matching_jobs.len() == 1 { "" } else { "s" };
-    let words = format!("{} workload{plural} of {session} again, alternating", matching_jobs.len());
+    let workloads = show_counted(matching_jobs.len() as u64, "workload");
+    let words = format!("{workloads} of {session} again, alternating");
     origins.note("--against", Some(words), Clone::clone);
     let mut baseline_report = judge_baseline(&record, &file);
     baseline_report.results.retain(|r| jobs[first_job..].iter().any(|j| j.name == r.job.name));

@@ -211,14 +211,9 @@ fn check_condition(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
     if named.iter().any(|(_, stream)| stream.kinds().any(|k| k == kind)) {
         return Ok(());
     }
-    let mut kinds: Vec<String> = Vec::new();
-    for kind in named.iter().flat_map(|(_, stream)| stream.kinds()) {
-        let word = format!("{}.p99", kind.word());
-        if !kinds.contains(&word) {
-            kinds.push(word);
-        }
-    }
-    Err(format!("no job does a {}; type {}", kind.word(), kinds.join(" or ")))
+    let kinds = model::distinct(named.iter().flat_map(|(_, stream)| stream.kinds()));
+    let conditions: Vec<String> = kinds.iter().map(|kind| format!("{}.p99", kind.word())).collect();
+    Err(format!("no job does a {}; type {}", kind.word(), conditions.join(" or ")))
 }
 
 /// The file of the operation log; `None` without a log. Marks all streams as logged if there is

@@ -30,7 +30,7 @@ use model::histogram::Histogram;
 use model::job::{Cache, Kind, Phase, ReplayPace};
 use model::plan::{InjectedFault, Role};
 use model::record::{AtDriver, Frame, Stops, StreamEnd, WorkerStates};
-use model::units::show_count;
+use model::units::show_counted;
 use model::{Known, name};
 use std::io;
 use std::ops::Range;
@@ -426,7 +426,7 @@ impl Recording {
         events.end(&mut |_, row, names| observed.add(std::slice::from_ref(row), names, &is_ours))?;
         let lost = events.lost().max(events.lost_by_kernel()?);
         if lost > 0 {
-            return Err(format!("the kernel's tracer lost {} events", show_count(lost as f64)));
+            return Err(format!("the kernel's tracer lost {}", show_counted(lost, "event")));
         }
         let Figures { counts, latencies, depth, .. } = self.observed.finish();
         let kinds = Kind::ALL.into_iter().zip(counts.into_iter().zip(latencies));

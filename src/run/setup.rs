@@ -326,28 +326,20 @@ const MAX_SHAPES: usize = 24;
 const SPAN_BYTES: u64 = 1 << 30;
 const COPY_BYTES: usize = 1 << 20;
 
-/// A stream at full speed, with its shortest times per operation in ns.
-struct TriedShape {
-    shape: Stream,
-    /// The time in fathom's own loop.
-    loop_ns: Known<f64>,
-    /// The time in the loop and the interface to the kernel.
-    interface_ns: Known<f64>,
-}
-
 /// Measures the shortest times per operation of a plan's streams. Streams that are equal at full
 /// speed are tried once.
 fn run_self_test(plan: &Plan, payloads: &Payloads, clock: Clock) -> SelfTest {
-    let mut tried: Vec<TriedShape> = Vec::new();
-    let mut ceilings = Vec::new();
+    // Each stream at full speed, with the index of its first ceiling.
+    let mut tried: Vec<(Stream, usize)> = Vec::new();
+    let mut ceilings: Vec<Ceiling> = Vec::new();
     let streams = plan.jobs.iter().enumerate();
     let streams =
         streams.flat_map(|(job, of_job)| of_job.numbered_streams().map(move |stream| (job, stream)));
     for (job, (phase, stream, planned)) in streams {
         let shape = closed_loop(planned);
-        let known = tried.iter().position(|tried| tried.shape == shape);
-        let at = match known {
-            Some(at) => at,
+        let known = tried.iter().find(|(tried, _)| *tried == shape).map(|(_, first)| *first);
+        let ceiling = match known {
+            Some(first) => Ceiling { job, phase, stream, ..ceilings[first].clone() },
             None if tried.len() == MAX_SHAPES => continue,
             None => {
                 let least = |engine: &str, options: &Options| -> Known<f64> {
@@ -360,13 +352,11 @@ fn run_self_test(plan: &Plan, payloads: &Payloads, clock: Clock) -> SelfTest {
                 } else {
                     Err(format!("the engine {} has no empty operation to measure its overhead", shape.engine))
                 };
-                tried.push(TriedShape { shape, loop_ns, interface_ns });
-                tried.len() - 1
+                tried.push((shape, ceilings.len()));
+                Ceiling { job, phase, stream, loop_ns, interface_ns }
             }
         };
-        let TriedShape { loop_ns, interface_ns, .. } = &tried[at];
-        let (loop_ns, interface_ns) = (loop_ns.clone(), interface_ns.clone());
-        ceilings.push(Ceiling { job, phase, stream, loop_ns, interface_ns });
+        ceilings.push(ceiling);
     }
     SelfTest { copy_bytes_per_s: copy_bytes_per_s(), ceilings, trials: Vec::new() }
 }

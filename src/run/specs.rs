@@ -104,8 +104,12 @@ impl Measurement {
             let seed = split_mix(self.plan.host_seed() ^ (drawn_as.phase << 32 | drawn_as.stream) as u64);
             let group = stream.flow.map(|flow| Arc::clone(groups.entry(flow.group).or_default()));
             let evicted = self.evicted(stream)?;
-            let stream_state =
-                |seed| Arc::new(StreamState::new(seed).in_group(group.clone()).with_files(evicted.clone()));
+            let stream_state = |seed| {
+                let mut state = StreamState::new(seed);
+                state.group.clone_from(&group);
+                state.files.clone_from(&evicted);
+                Arc::new(state)
+            };
             let shared = stream_state(seed);
             let first_task = self.plan.first_task(job, stream);
             for worker in 0..stream.workers {

@@ -24,7 +24,7 @@ use model::Known;
 use model::command::{
     Cold, CommandEnd, CommandIo, Exit, FilesState, FinalSync, NamedFiles, Neighbour, Requests, Stream, Traced,
 };
-use model::evidence::Moment;
+use model::evidence::{Moment, meminfo_bytes};
 use model::histogram::Histogram;
 use model::machine::{Layer, Machine, Place};
 use model::record::{Frame, RunEnd, RunEnding, RunStart};
@@ -166,17 +166,14 @@ impl Runner<'_> {
             for snapshot in [start, stop, synced] {
                 session.append(&Frame::Evidence(Box::new(snapshot)))?;
             }
-            let named = named.iter().zip(before.into_iter().zip(after)).map(|(one, (before, after))| {
-                let (device, memory) = (one.device(), one.memory());
-                let hidden_device_reason = one.hidden_device_reason();
-                NamedFiles {
-                    path: model::name::text(&one.path),
-                    before,
-                    after,
-                    device,
-                    memory,
-                    hidden_device_reason,
-                }
+            let both = before.into_iter().zip(after);
+            let named = named.iter().zip(both).map(|(one, (before, after))| NamedFiles {
+                path: model::name::text(&one.path),
+                before,
+                after,
+                device: one.device(),
+                memory: one.memory(),
+                hidden_device_reason: one.hidden_device_reason(),
             });
             // Drop arguments that only look like paths: no such file existed before or after.
             let is_missing = |state: &Known<FilesState>| state.as_ref().is_ok_and(|state| state.files == 0);
@@ -420,11 +417,9 @@ fn state(one: &Named, is_dir_read: bool, with_extents: bool) -> Known<FilesState
 
 /// Returns the largest resident memory of fathom so far, in bytes.
 fn own_bytes(root: &Root) -> u64 {
-    let status = root.read("/proc/self/status").unwrap_or_default();
-    let kib = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kib.unwrap_or(0) << 10
+    // The lines of this file have the form of those in `/proc/meminfo`.
+    let peak = root.read("/proc/self/status").and_then(|status| meminfo_bytes(&status, "VmHWM"));
+    peak.unwrap_or(0)
 }
 
 /// Returns the number of processes and threads that were started on this machine since it booted.

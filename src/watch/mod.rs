@@ -334,8 +334,7 @@ impl Devices {
                 let layers = &target.place.layers;
                 self.all.push(Device::new(&self.root, layers, layer, levels[at], &to_bench, &self.measured));
                 if self.selection.partitions && is_top {
-                    let partitions = partitions(&self.root, layer, levels[at] + 1, &self.measured);
-                    self.all.extend(partitions);
+                    self.all.extend(partitions(&self.root, &layer.name, levels[at] + 1, &self.measured));
                 }
             }
         }
@@ -357,12 +356,10 @@ impl Devices {
             if self.all.iter().any(|d| d.shown.name == new.name) || !devices::is_whole(root, &new.name) {
                 continue;
             }
-            let Some(place) = resolve_device(root, &new.name) else { continue };
-            let Some(layer) = place.layers.first() else { continue };
-            let to_bench = format!("/dev/{}", new.name);
-            self.all.push(Device::new(root, &place.layers, layer, 0, &to_bench, &self.measured));
+            let Some(device) = Device::find(root, &new.name, 0, &self.measured) else { continue };
+            self.all.push(device);
             if self.selection.partitions {
-                self.all.extend(partitions(root, layer, 1, &self.measured));
+                self.all.extend(partitions(root, &new.name, 1, &self.measured));
             }
             remarks.push(format!("{} came into use", new.name));
         }
@@ -371,6 +368,13 @@ impl Devices {
 }
 
 impl Device {
+    /// Finds a device by its kernel name; `None` if there is no such device.
+    fn find(root: &Root, name: &str, level: usize, measured: &Known<MeasuredBefore>) -> Option<Self> {
+        let place = resolve_device(root, name)?;
+        let layer = place.layers.first()?;
+        Some(Self::new(root, &place.layers, layer, level, &format!("/dev/{name}"), measured))
+    }
+
     /// Makes the device of a layer, at this level of its stack.
     fn new(
         root: &Root,
@@ -449,10 +453,7 @@ impl Device {
         if sequence == self.sequence || sequence.is_none() {
             return None;
         }
-        let place = resolve_device(root, &self.shown.name)?;
-        let layer = place.layers.first()?;
-        let to_bench = format!("/dev/{}", self.shown.name);
-        *self = Self::new(root, &place.layers, layer, self.shown.level, &to_bench, measured);
+        *self = Self::find(root, &self.shown.name, self.shown.level, measured)?;
         Some(format!(
             "{} is another device now, or has another medium or file: its figures start from zero",
             self.shown.name
@@ -535,13 +536,9 @@ fn events_of(device: &WatchedDevice, all: &[WatchedDevice]) -> Option<Latencies>
 }
 
 /// The partitions of a disk, one level below it.
-fn partitions(root: &Root, disk: &Layer, level: usize, measured: &Known<MeasuredBefore>) -> Vec<Device> {
-    let all = devices::partitions(root, &disk.name).into_iter().filter_map(|name| {
-        let place = resolve_device(root, &name)?;
-        let layer = place.layers.first()?;
-        Some(Device::new(root, &place.layers, layer, level, &format!("/dev/{name}"), measured))
-    });
-    all.collect()
+fn partitions(root: &Root, disk: &str, level: usize, measured: &Known<MeasuredBefore>) -> Vec<Device> {
+    let names = devices::partitions(root, disk);
+    names.iter().filter_map(|name| Device::find(root, name, level, measured)).collect()
 }
 
 /// Returns the level of each layer: the longest distance from a topmost layer. A layer precedes the layers below it.

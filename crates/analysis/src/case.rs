@@ -671,12 +671,19 @@ impl<'a> CaseRun<'a> {
     /// # Errors
     /// If a snapshot is missing, or no time passed between the two.
     pub fn active_ns(&self) -> Known<u64> {
-        let (start, stop) = (self.snapshot(Moment::Start)?, self.snapshot(Moment::Stop)?);
-        let passed = stop.at_ns.checked_sub(start.at_ns).filter(|ns| *ns > 0);
-        let passed =
-            passed.ok_or_else(|| "no time passed between the snapshots at start and stop".to_owned())?;
+        let passed = self.passed_ns()?;
         let longest = self.end.workers.iter().map(|w| w.wall_ns).max().filter(|ns| *ns > 0);
         Ok(longest.map_or(passed, |ns| ns.min(passed)))
+    }
+
+    /// Returns the time in ns between the snapshots at start and stop.
+    ///
+    /// # Errors
+    /// If a snapshot is missing, or no time passed between the two.
+    pub(crate) fn passed_ns(&self) -> Known<u64> {
+        let (start, stop) = (self.snapshot(Moment::Start)?, self.snapshot(Moment::Stop)?);
+        let passed = stop.at_ns.checked_sub(start.at_ns).filter(|ns| *ns > 0);
+        passed.ok_or_else(|| "no time passed between the snapshots at start and stop".into())
     }
 
     /// Returns the I/O that these layers completed from start to stop.
@@ -885,11 +892,6 @@ impl<'a> Case<'a> {
         self.states_of(&touched, moment)
     }
 
-    /// Returns the states of the stream's own targets at a moment of each run.
-    fn own_states(&self, moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
-        self.states_of(&self.stream.targets, moment)
-    }
-
     fn states_of(&self, targets: &[usize], moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
         let states_in = |ran: &CaseRun<'a>| {
             let snapshot = ran.snapshot(moment)?;
@@ -905,14 +907,14 @@ impl<'a> Case<'a> {
     /// # Errors
     /// That a run has no such snapshot.
     pub fn extents(&self) -> Known<Vec<Known<Extents>>> {
-        let states = self.own_states(Moment::Start)?;
+        let states = self.states_of(&self.stream.targets, Moment::Start)?;
         Ok(states.into_iter().flatten().map(|state| extents_in(Some(state), "")).collect())
     }
 
     /// Returns how the bytes of the stream's targets are stored when each run stops, as far as known. A run that wrote
     /// has none, because reading the extents would flush the file.
     pub fn extents_at_ends(&self) -> Vec<Extents> {
-        let states = self.own_states(Moment::Stop).unwrap_or_default();
+        let states = self.states_of(&self.stream.targets, Moment::Stop).unwrap_or_default();
         states.into_iter().flatten().filter_map(|s| s.extents.as_ref()?.as_ref().ok().copied()).collect()
     }
 
@@ -1056,7 +1058,7 @@ fn targets_of<'a>(record: &'a Record, stream: Option<&Stream>) -> Vec<(usize, &'
 
 /// Returns the disk of a partition, otherwise the layer itself. Cgroups are charged for the disk, and I/O on its other
 /// partitions disturbs a run.
-fn whole_disk<'a>(place: &'a Place, layer: &'a Layer) -> &'a Layer {
+pub(crate) fn whole_disk<'a>(place: &'a Place, layer: &'a Layer) -> &'a Layer {
     let below = || place.layers.get(*layer.below.first()?);
     if layer.kind == LayerKind::Partition { below().unwrap_or(layer) } else { layer }
 }

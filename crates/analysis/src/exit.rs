@@ -3,7 +3,8 @@
 use crate::compare;
 use crate::studies;
 use crate::verdict::{
-    NamedIds, deciding_command, fix_or_accept, is_withheld_by_others, relabelled, unaccepted_ids,
+    NamedIds, OTHER_LOAD_GROUP, deciding_command, fix_or_accept, is_withheld_by_others, relabelled,
+    unaccepted_ids,
 };
 use model::comparison::Pair;
 use model::finding::{CheckId, Checked, Outcome, Severity};
@@ -136,9 +137,6 @@ fn main_results(report: &Report) -> Vec<&Measured> {
     };
     report.results.iter().enumerate().filter(is_main).map(|(_, result)| result).collect()
 }
-
-/// Group of the checks for other load on the machine.
-const OTHER_LOAD_GROUP: char = 'D';
 
 /// Returns the ids of all findings that the user must accept before the exit code of the findings is 0. Empty if accepting cannot help,
 /// because a number was not measured.

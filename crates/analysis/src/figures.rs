@@ -468,7 +468,7 @@ pub(crate) const TICK_NS: f64 = 10_000_000.0;
 pub(crate) const MAX_RATE_ERROR: f64 = 0.1;
 
 /// The engine with a virtual clock: no scheduler delays its workers.
-const SIMULATED_ENGINE: &str = "sim";
+pub(crate) const SIMULATED_ENGINE: &str = "sim";
 
 /// Share of [`MIN_WINDOW_NS`] that is enough: windows end some us early or late.
 const ENOUGH_SHARE: f64 = 0.95;

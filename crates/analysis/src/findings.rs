@@ -114,17 +114,25 @@ impl CaseAnswers<'_> {
 /// Merges the equal answers of all results. Findings come first, the worst at the top, then checks that could not be
 /// done, then checks that hold.
 pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Checked> {
-    let mut out: Vec<MergedCheck> = Vec::new();
+    let key = |f: &Checked| (f.id, f.outcome, f.severity);
+    // Each check with the evidence of each result in `about`.
+    let mut out: Vec<(Checked, Vec<Evidence>)> = Vec::new();
     for one in answered {
         for (check, answer) in &one.answers {
-            let Some(new) = MergedCheck::new(check, answer, &one.case.name) else { continue };
-            match out.iter_mut().find(|m| m.equals(&new)) {
-                Some(same) => same.absorb(new),
-                None => out.push(new),
+            let about = vec![one.case.name.clone()];
+            let Some(mut new) = to_checked(check.id, check.name, check.fix, answer, about) else { continue };
+            let numbers = std::mem::take(&mut new.evidence);
+            match out.iter_mut().find(|(f, _)| key(f) == key(&new) && f.sentence == new.sentence) {
+                Some((same, evidence)) => {
+                    same.about.extend(new.about);
+                    evidence.push(numbers);
+                }
+                None => out.push((new, vec![numbers])),
             }
         }
     }
-    let mut checks: Vec<Checked> = out.into_iter().map(MergedCheck::into_checked).collect();
+    let mut checks: Vec<Checked> =
+        out.into_iter().map(|(checked, evidence)| join_evidence(checked, evidence)).collect();
     for checked in &mut checks {
         checked.accepted = checked.outcome == Outcome::Finding && accept.contains(&checked.id);
     }
@@ -172,45 +180,19 @@ pub(crate) fn to_checked(
 pub(crate) fn accepted_ids(result: &Measured, checks: &[Checked]) -> Vec<CheckId> {
     let acts =
         |f: &&Checked| f.severity.is_some_and(|s| s < Severity::Note) && f.about.contains(&result.name);
-    let mut ids: Vec<CheckId> = checks.iter().filter(|f| f.accepted).filter(acts).map(|f| f.id).collect();
-    ids.sort();
-    ids.dedup();
-    ids
+    let ids: BTreeSet<CheckId> = checks.iter().filter(|f| f.accepted).filter(acts).map(|f| f.id).collect();
+    ids.into_iter().collect()
 }
 
-/// A check with its answer. The evidence is still separate for each result.
-struct MergedCheck {
-    checked: Checked,
-    evidence: Vec<(String, Evidence)>,
-}
-
-impl MergedCheck {
-    fn new(check: &Check, answer: &Known<Answer>, about: &str) -> Option<Self> {
-        let mut checked = to_checked(check.id, check.name, check.fix, answer, vec![about.to_owned()])?;
-        let numbers = std::mem::take(&mut checked.evidence);
-        Some(Self { evidence: vec![(about.to_owned(), numbers)], checked })
+/// Adds the evidence of each result that a check is about. With several results, keys have the name of the result as a
+/// prefix.
+fn join_evidence(mut checked: Checked, evidence: Vec<Evidence>) -> Checked {
+    let alone = evidence.len() == 1;
+    for (about, numbers) in checked.about.iter().zip(evidence) {
+        let named = numbers.into_iter().map(|(k, v)| (if alone { k } else { format!("{about}: {k}") }, v));
+        checked.evidence.extend(named);
     }
-
-    fn equals(&self, other: &Self) -> bool {
-        let key = |m: &Self| (m.checked.id, m.checked.outcome, m.checked.severity);
-        key(self) == key(other) && self.checked.sentence == other.checked.sentence
-    }
-
-    fn absorb(&mut self, other: Self) {
-        self.checked.about.extend(other.checked.about);
-        self.evidence.extend(other.evidence);
-    }
-
-    /// Joins the evidence. With several results, keys have the name of the result as a prefix.
-    fn into_checked(mut self) -> Checked {
-        let alone = self.evidence.len() == 1;
-        for (about, numbers) in self.evidence {
-            let named =
-                numbers.into_iter().map(|(k, v)| (if alone { k } else { format!("{about}: {k}") }, v));
-            self.checked.evidence.extend(named);
-        }
-        self.checked
-    }
+    checked
 }
 
 /// Returns the findings of this severity about a result.
@@ -223,6 +205,16 @@ pub(crate) fn findings_about<'f>(
         let acts = f.outcome == Outcome::Finding && f.severity == Some(severity);
         acts && f.about.iter().any(|name| name == result)
     })
+}
+
+/// Returns the findings about a result that have one of these severities and that the user did not accept.
+pub(crate) fn unaccepted_findings<'f>(
+    checks: &'f [Checked],
+    result: &str,
+    severities: &[Severity],
+) -> impl Iterator<Item = &'f Checked> {
+    let about_it = severities.iter().flat_map(move |severity| findings_about(checks, result, *severity));
+    about_it.filter(|f| !f.accepted)
 }
 
 /// Names results: one or both names, or the first name and the number of other results.

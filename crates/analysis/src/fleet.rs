@@ -14,7 +14,7 @@ use model::fleet::{
 };
 use model::record::Record;
 use model::report::{Limiter, Measured, Report, Verdict};
-use model::units::{show_ns, show_rate, show_share};
+use model::units::{show_counted, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
 /// Checks of the number of runs, of their agreement, and of the operations beyond a percentile. Like the checks of [`GROUP_OF_HOSTS`],
@@ -94,7 +94,13 @@ fn find_limiter(fleet: &Fleet, result: &str) -> Option<Limiter> {
     let most = limited().max_by_key(|l| l.hosts)?;
     let (all, slowest) =
         (limited().map(|l| l.hosts).sum::<u32>(), fleet.hosts.get(most.slowest.rank as usize)?);
-    let sentence = format!("{} of {all} hosts; {}: {}", most.hosts, slowest.name, most.limiter.sentence);
+    let sentence = format!(
+        "{} of {}; {}: {}",
+        most.hosts,
+        show_counted(all.into(), "host"),
+        slowest.name,
+        most.limiter.sentence
+    );
     Some(Limiter { sentence, ..most.limiter.clone() })
 }
 

@@ -10,7 +10,7 @@
 use crate::case::Case;
 use crate::compare::checks::figures_of;
 use crate::figures::PERCENTILES;
-use crate::findings::findings_about;
+use crate::findings::unaccepted_findings;
 use crate::runs::CellRun;
 use crate::studies::{Conclusion, GatedResult, Subject};
 use crate::verdict::{Judged, describe_doubt, fix_or_accept, judge_undecided, unaccepted_ids};
@@ -194,22 +194,22 @@ impl GatedNumber<'_> {
 
     /// Explains why the number is withheld, and what to type.
     fn explain_withheld(&self) -> String {
-        match find_unaccepted_finding(&self.result.name, self.counted_checks, &[Severity::Invalidates]) {
+        let name = &self.result.name;
+        match unaccepted_findings(self.counted_checks, name, &[Severity::Invalidates]).next() {
             Some(f) if self.result.total.is_none() => format!(
-                "{} has no number: no operation completed within a measured window. {} {} explains it.",
-                self.result.name, f.id, f.name
+                "{name} has no number: no operation completed within a measured window. {} {} explains it.",
+                f.id, f.name
             ),
             Some(f) => format!(
-                "{} has no number: {} {} invalidates it. {}",
-                self.result.name,
+                "{name} has no number: {} {} invalidates it. {}",
                 f.id,
                 f.name,
                 fix_or_accept(
-                    &unaccepted_ids(&self.result.name, self.counted_checks, NOT_AS_REQUESTED),
+                    &unaccepted_ids(name, self.counted_checks, NOT_AS_REQUESTED),
                     self.deciding_command
                 )
             ),
-            None => format!("{} has no number: a finding invalidates it.", self.result.name),
+            None => format!("{name} has no number: a finding invalidates it."),
         }
     }
 
@@ -421,7 +421,7 @@ fn require_true_name(
     deciding_command: &[String],
     answer: ReportAnswer,
 ) -> ReportAnswer {
-    match find_unaccepted_finding(result, counted_checks, NOT_AS_REQUESTED) {
+    match unaccepted_findings(counted_checks, result, NOT_AS_REQUESTED).next() {
         Some(f) if answer.word == AnswerWord::Pass => {
             let verb = if f.severity == Some(Severity::Invalidates) { "invalidates" } else { "relabels" };
             let sentence = format!(
@@ -435,18 +435,6 @@ fn require_true_name(
         }
         _ => answer,
     }
-}
-
-/// Returns the first finding about a result that has one of these severities and that the user did not accept.
-fn find_unaccepted_finding<'f>(
-    result: &str,
-    counted_checks: &'f [Checked],
-    severities: &[Severity],
-) -> Option<&'f Checked> {
-    severities
-        .iter()
-        .flat_map(|severity| findings_about(counted_checks, result, *severity))
-        .find(|f| !f.accepted)
 }
 
 /// Returns the percentile with this name as a share. An unknown name gets a share that no number of operations

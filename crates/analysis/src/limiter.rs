@@ -12,6 +12,7 @@ use crate::checks::{
     Detail, Evidence, HEADROOM_BELOW, ONE_TO_ONE, Rename, busiest_worker_cpu_share, evidence, one_at_a_time,
     waited_for_cpu,
 };
+use crate::figures::SIMULATED_ENGINE;
 use crate::figures::kernel_text::{self, read_link};
 use crate::findings::{CaseAnswers, moves_nothing};
 use model::Known;
@@ -37,9 +38,6 @@ const ABOVE_DEVICE: &str = "above the device";
 
 /// Minimum share of a link's rate for the link to be full. Packet headers, commands and pauses take the rest.
 const MIN_LINK_SHARE: f64 = 0.83;
-
-/// The engine of a simulated device.
-const SIMULATED_ENGINE: &str = "sim";
 
 /// Minimum share of the workers' time for syncs or pauses to be the limiter.
 const MIN_TIME_SHARE: f64 = 0.5;

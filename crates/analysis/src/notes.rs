@@ -6,7 +6,7 @@ use crate::strategy::disturbed::{find_neighbour, is_disturbance_the_rule};
 use model::plan::Plan;
 use model::record::{Attempt, Pairing, Preconditioned, Record, Rounds, Run, RunEnding};
 use model::report::{Ending, Quick, StoredFile};
-use model::units::{show_bytes, show_ns, show_rate};
+use model::units::{show_bytes, show_counted, show_ns, show_rate};
 use std::collections::BTreeSet;
 
 /// Returns how the session ended.
@@ -119,7 +119,8 @@ fn describe_disturbed_runs(record: &Record) -> Option<String> {
             if repeats == 1 { "was" } else { "were" }
         ),
     };
-    (hit > 0).then(|| format!("other load disturbed {hit} of {all} runs; {repeated}"))
+    (hit > 0)
+        .then(|| format!("other load disturbed {hit} of {}; {repeated}", show_counted(all as u64, "run")))
 }
 
 /// Returns the warnings about a busy machine, for the top of the report; empty if the machine was idle enough.
@@ -180,7 +181,8 @@ fn describe_preconditioning(record: &Record, done: &Preconditioned) -> String {
     let word = if settled { "settled" } else { "did not settle, so the runs may still change" };
     let jobs: Vec<String> = done.rounds.iter().map(|r| list_rates(record, r)).collect();
     format!(
-        "{filled}, then {count} rounds of the work wrote {} in {}; the rates {word} ({})",
+        "{filled}, then {} of the work wrote {} in {}; the rates {word} ({})",
+        show_counted(count as u64, "round"),
         show_bytes(done.rounds_bytes),
         show_ns(done.rounds_ns as f64),
         jobs.join("; ")

@@ -208,7 +208,7 @@ impl CellRun {
     /// divided by the time until the last one completed. So even large operations on slow storage have
     /// a rate, and the end of the window cuts no operation. The time of writes that may still be in
     /// memory includes the final sync.
-    pub fn from_run(job_index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
+    fn from_run(job_index: usize, job: &Job, end: &RunEnd) -> Self {
         let issued =
             || end.streams.iter().flat_map(|s| s.issued.iter()).filter(|(kind, _)| **kind != Kind::Sync);
         let moved: f64 = issued().map(|(_, i)| i.bytes as f64).sum();
@@ -235,7 +235,7 @@ impl CellRun {
                 .filter_map(|s| s.issued.get(&Kind::Write))
                 .map(|i| i.bytes)
                 .sum(),
-            took_ns,
+            took_ns: wall.saturating_add(end.sync_ns.unwrap_or(0)),
             ended_ns: end.at_ns,
         }
     }
@@ -264,17 +264,13 @@ pub struct CellAttempt {
     pub attempt: Attempt,
     /// The numbers that the attempt measured.
     run: CellRun,
-    /// End of the attempt in ns since the session began.
-    ended_ns: u64,
 }
 
 impl CellAttempt {
     /// Computes the numbers of an attempt that ended. The attempt took as long as its longest worker ran,
     /// plus the final sync.
     pub fn from_attempt(attempt: Attempt, job: &Job, end: &RunEnd) -> Self {
-        let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
-        let took_ns = wall.saturating_add(end.sync_ns.unwrap_or(0));
-        Self { attempt, run: CellRun::from_run(attempt.job, job, end, took_ns), ended_ns: end.at_ns }
+        Self { attempt, run: CellRun::from_run(attempt.job, job, end) }
     }
 }
 
@@ -294,11 +290,10 @@ pub(crate) fn counting_cell_runs(runs: &[CellAttempt]) -> Vec<CellRun> {
     let mut previous_end_ns = None;
     let counting =
         runs.iter().zip(record::which_count(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
-    let with_whole_time = |(attempt, _): (&CellAttempt, bool)| {
-        let took_ns =
-            previous_end_ns.map_or(attempt.run.took_ns, |previous| attempt.ended_ns.saturating_sub(previous));
-        previous_end_ns = Some(attempt.ended_ns);
-        CellRun { took_ns, ..attempt.run }
+    let with_whole_time = |(CellAttempt { run, .. }, _): (&CellAttempt, bool)| {
+        let took_ns = previous_end_ns.map_or(run.took_ns, |previous| run.ended_ns.saturating_sub(previous));
+        previous_end_ns = Some(run.ended_ns);
+        CellRun { took_ns, ..*run }
     };
     counting.map(with_whole_time).collect()
 }

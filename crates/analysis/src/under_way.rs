@@ -144,19 +144,13 @@ impl UnfinishedSession {
         // Require the kernel's charges: workers report later than the counters, so fathom's part cannot be inferred
         // from their reports.
         case.own_io()?;
-        let (mut all, mut unknown) = (Vec::new(), None);
-        for disk in foreign_traffic(&case) {
-            match disk {
-                Ok(disk) => all.push(disk),
-                Err(why) => unknown = unknown.or(Some(why)),
-            }
-        }
+        let (all, completeness) = case::split_known(Ok(foreign_traffic(&case)));
         let before = std::mem::replace(&mut self.others, all);
         let now = self.others.iter().find_map(|disk| disk.since(&before).disturbance());
-        match (now, unknown) {
-            (None, Some(why)) => Err(why),
-            (now, _) => Ok(now),
+        if now.is_none() {
+            completeness?;
         }
+        Ok(now)
     }
 
     /// Sets the issued operations of the run: the reported bytes, and as many operations as the devices completed requests. So no operation

@@ -7,6 +7,7 @@
 use crate::case::no_run;
 use crate::findings::{
     CaseAnswers, accept_words, findings_about, join_names, measuring_command, typed_acceptance,
+    unaccepted_findings,
 };
 use crate::limiter;
 use model::finding::{CheckId, Checked, Outcome, Severity};
@@ -24,6 +25,9 @@ const MAX_NAMED: usize = 2;
 /// at the lowest layer (A12), and whether it was counted at all (A13). If one of them could not be done, the result is
 /// suspect.
 const MUST_BE_ANSWERED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
+
+/// Group of the checks for other load on the machine.
+pub(crate) const OTHER_LOAD_GROUP: char = 'D';
 
 /// Checks that find that synced data may not be stable.
 const OF_SYNCS: [CheckId; 4] = [CheckId::C01, CheckId::C02, CheckId::C03, CheckId::C05];
@@ -132,19 +136,16 @@ pub(crate) fn not_measured(record: &Record) -> Option<ReasonedVerdict> {
 
 /// Whether a result has no number only because of other load on the machine (checks D).
 pub(crate) fn is_withheld_by_others(result: &Measured, checks: &[Checked]) -> bool {
-    let mut ids = void_findings(result, checks).map(|f| f.id).peekable();
-    ids.peek().is_some() && ids.all(|id| id.group() == 'D')
-}
-
-/// Returns the findings that invalidate a result, without accepted ones.
-fn void_findings<'f>(result: &Measured, checks: &'f [Checked]) -> impl Iterator<Item = &'f Checked> {
-    findings_about(checks, &result.name, Severity::Invalidates).filter(|f| !f.accepted)
+    let voids = unaccepted_findings(checks, &result.name, &[Severity::Invalidates]);
+    let mut ids = voids.map(|f| f.id).peekable();
+    ids.peek().is_some() && ids.all(|id| id.group() == OTHER_LOAD_GROUP)
 }
 
 /// Returns the finding that decides that a result has no number. Other load is not enough to make a session
 /// invalid, so another finding comes first.
 fn deciding_finding<'f>(result: &Measured, checks: &'f [Checked]) -> Option<&'f Checked> {
-    void_findings(result, checks).min_by_key(|f| f.id.group() == 'D')
+    let voids = unaccepted_findings(checks, &result.name, &[Severity::Invalidates]);
+    voids.min_by_key(|f| f.id.group() == OTHER_LOAD_GROUP)
 }
 
 /// Counts the quoted results by verdict.
@@ -229,8 +230,7 @@ pub(crate) type NamedIds = BTreeMap<CheckId, String>;
 
 /// Returns the findings about a result that have one of these severities and that the user did not accept.
 pub(crate) fn unaccepted_ids(result: &str, checks: &[Checked], severities: &[Severity]) -> NamedIds {
-    let about_it = severities.iter().flat_map(|severity| findings_about(checks, result, *severity));
-    about_it.filter(|f| !f.accepted).map(|f| (f.id, f.name.clone())).collect()
+    unaccepted_findings(checks, result, severities).map(|f| (f.id, f.name.clone())).collect()
 }
 
 /// Returns the command that decides again on the numbers of a session, with the findings that are already accepted:

@@ -604,16 +604,41 @@ fn read_iolog(version: u8, from: &mut dyn BufRead, into: &mut Output<'_>) -> Res
                 now_ns = now_ns.max(ms.saturating_mul(MS));
                 continue;
             }
-            (2, [file, action, place @ ..]) => (file, action, place),
+            (2, [file, action, place @ ..]) => (*file, *action, place),
             (2, _) => return Err(lines.error_at("a line needs a file and an action")),
             (_, [us, file, action, place @ ..]) => {
                 let us: u64 = us.parse().map_err(|_| lines.error_at("the time is not a number of us"))?;
                 now_ns = us.saturating_mul(US);
-                (file, action, place)
+                (*file, *action, place)
             }
             _ => return Err(lines.error_at("a line needs a time, a file and an action")),
         };
-        files.take(file, action, place, now_ns, into, &lines)?;
+        let region =
+            files.region_of(file).ok_or_else(|| lines.error_at("the log names more than 1,048,576 files"))?;
+        let rwbs = match action {
+            "read" => "R",
+            "write" => "W",
+            "trim" => "D",
+            "sync" | "datasync" | "sync_file_range" => "FWS",
+            "add" | "open" | "close" | "wait" => continue,
+            _ => return Err(lines.error_at("fio does not know this action")),
+        };
+        let task = Task { name: file.to_owned(), ..Task::default() };
+        if rwbs == "FWS" {
+            into.put_operation(now_ns, None, rwbs, 0, 0, &task)?;
+            continue;
+        }
+        let figure = |at: usize| place.get(at).and_then(|word| word.parse::<u64>().ok());
+        let (Some(offset), Some(length)) = (figure(0), figure(1)) else {
+            return Err(lines.error_at("the action needs an offset and a length"));
+        };
+        if length == 0 {
+            continue;
+        }
+        if offset >> FILE_BITS > 0 || length >> FILE_BITS > 0 {
+            return Err(lines.error_at("the offset or the length is beyond 2 TiB"));
+        }
+        into.put_operation(now_ns, None, rwbs, region << FILE_BITS | offset, length, &task)?;
     }
     Ok(())
 }
@@ -629,42 +654,6 @@ impl Regions {
             return None;
         }
         Some(*self.0.entry(file.to_owned()).or_insert(next))
-    }
-
-    fn take(
-        &mut self,
-        file: &str,
-        action: &str,
-        place: &[&str],
-        at_ns: u64,
-        into: &mut Output<'_>,
-        lines: &Lines<'_>,
-    ) -> Result<(), Trouble> {
-        let region =
-            self.region_of(file).ok_or_else(|| lines.error_at("the log names more than 1,048,576 files"))?;
-        let rwbs = match action {
-            "read" => "R",
-            "write" => "W",
-            "trim" => "D",
-            "sync" | "datasync" | "sync_file_range" => "FWS",
-            "add" | "open" | "close" | "wait" => return Ok(()),
-            _ => return Err(lines.error_at("fio does not know this action")),
-        };
-        let task = Task { name: file.to_owned(), ..Task::default() };
-        if rwbs == "FWS" {
-            return Ok(into.put_operation(at_ns, None, rwbs, 0, 0, &task)?);
-        }
-        let figure = |at: usize| place.get(at).and_then(|word| word.parse::<u64>().ok());
-        let (Some(offset), Some(length)) = (figure(0), figure(1)) else {
-            return Err(lines.error_at("the action needs an offset and a length"));
-        };
-        if length == 0 {
-            return Ok(());
-        }
-        if offset >> FILE_BITS > 0 || length >> FILE_BITS > 0 {
-            return Err(lines.error_at("the offset or the length is beyond 2 TiB"));
-        }
-        Ok(into.put_operation(at_ns, None, rwbs, region << FILE_BITS | offset, length, &task)?)
     }
 }
 

@@ -311,14 +311,13 @@ impl Figures {
         if let Some(done_ns) = done_ns {
             self.in_flight.add(issue_ns, done_ns);
         }
+        let end = sector.saturating_add(u64::from(sectors));
         if kind != Kind::Sync {
-            self.end_sector = self.end_sector.max(sector.saturating_add(u64::from(sectors)));
+            self.end_sector = self.end_sector.max(end);
         }
         if Kind::MOVING.contains(&kind) {
             self.extents.add(sector, sectors);
             self.bits |= sector | u64::from(sectors);
-            let seen = &mut self.kinds[kind as usize];
-            let end = sector.saturating_add(u64::from(sectors));
             seen.sequential += u64::from(seen.end_sector.replace(end) == Some(sector));
         }
         self.has_stable |= operation.is_stable;

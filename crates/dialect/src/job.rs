@@ -36,13 +36,9 @@ pub const AT: &str = "at";
 /// # Errors
 /// All errors, each with line, column and what to type instead.
 pub fn parse(name: &str, text: &str, also: impl Fn(&JobSpec) -> Vec<Problem>) -> Result<JobSpec, Trouble> {
-    if let Some(trouble) = Trouble::too_large(name, text, "a job file") {
-        return Err(trouble);
-    }
+    Trouble::refuse_large(name, text, "a job file")?;
     let (table, errors) = DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        return Err(Trouble::new(name, text, errors.iter().map(|e| syntax(e, text)).collect()));
-    }
+    Trouble::refuse_errors(name, text, errors.iter().map(|e| syntax(e, text)).collect())?;
     read_tables(table.get_ref(), text, also).map_err(|diagnostics| Trouble::new(name, text, diagnostics))
 }
 
@@ -216,6 +212,16 @@ impl Reader {
         }
     }
 
+    /// The elements of an array, or a single value. Reports an empty array.
+    fn elements<'t>(&mut self, value: &'t Spanned<DeValue<'t>>, name: &str) -> Vec<&'t Spanned<DeValue<'t>>> {
+        let DeValue::Array(list) = value.get_ref() else { return vec![value] };
+        if list.is_empty() {
+            let message = format!("there is no {name}; type at least one, or leave the key out");
+            self.diagnostics.push(Diagnostic::new(value.span(), message));
+        }
+        list.iter().collect()
+    }
+
     /// The tables of an array, or a single table. Reports any other value, and an array that is
     /// empty or too long; the result is then empty.
     fn tables<'t>(
@@ -224,15 +230,9 @@ impl Reader {
         name: &str,
         most: usize,
     ) -> Vec<&'t Spanned<DeValue<'t>>> {
-        let list: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
-            DeValue::Array(list) => list.iter().take(most + 1).collect(),
-            _ => vec![value],
-        };
+        let list = self.elements(value, name);
         let fault = list.iter().find(|v| !v.get_ref().is_table());
         let (span, message) = match fault {
-            _ if list.is_empty() => {
-                (value.span(), format!("there is no {name}; type at least one, or leave the key out"))
-            }
             _ if list.len() > most => {
                 let span = list.get(most).map_or(value.span(), |v| v.span());
                 (span, format!("there are too many `{name}` tables; type {most} at most"))
@@ -393,18 +393,7 @@ impl Reader {
     /// Reads the lines of a stream. Each line is a table, or text in the form of `--line`.
     fn lines(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
         stream.resolved.access.lines.clear();
-        let one = [value];
-        let list: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
-            DeValue::Array(list) => list.iter().collect(),
-            _ => one.to_vec(),
-        };
-        if list.is_empty() {
-            self.diagnostics.push(Diagnostic::new(
-                value.span(),
-                "there is no line; type at least one, or leave the key out",
-            ));
-        }
-        for value in list {
+        for value in self.elements(value, LINE) {
             let line = match value.get_ref() {
                 DeValue::Table(table) => self.line(table),
                 DeValue::String(text) => Line::parse(text),

@@ -11,12 +11,11 @@ pub mod options;
 pub mod trouble;
 
 pub use self::names_in_tool::in_names_of;
-pub use self::trouble::Trouble;
+pub use self::trouble::{Trouble, typed_hyphens, with_hyphens};
 use model::spec::{JobSpec, Problem};
 use std::borrow::Cow;
 use std::path::Path;
 use toml::de::DeTable;
-pub use trouble::{typed_hyphens, with_hyphens};
 
 /// All supported languages.
 pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE, iometer::LANGUAGE];
@@ -36,6 +35,9 @@ pub fn language_of_tool(tool: Tool) -> Option<&'static Language> {
 
 /// Maximum size of a file in bytes. A thousand streams with every setting take a quarter of it.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
+
+/// ns per second.
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
 /// Checks of a job by the caller, such as whether its engines exist.
 pub(crate) type Objections<'o> = &'o dyn Fn(&JobSpec) -> Vec<Problem>;

@@ -4,16 +4,14 @@
 //! tool's own option: `rate=50m`. If the tool has no such option, the user cannot type the setting, so the message calls it "fathom's
 //! setting" and drops the hyphens. Commands of fathom in backquotes are not changed.
 
-use crate::Tool;
 use crate::diskspd::options::OPTIONS as DISKSPD;
 use crate::fio::ENGINES as FIO_ENGINES;
 use crate::fio::options::OPTIONS as FIO;
 use crate::iometer::options::{HEADINGS, OPTIONS as IOMETER};
 use crate::options::ToolOption;
+use crate::{SECOND_NS, Tool};
 use model::spec::{JobSpec, keys};
 use model::units::parse_duration_ns;
-
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// The tool's option for a setting of fathom, as it is typed but without a value: `-o` for `depth`.
 /// `None` if the tool has no such option.

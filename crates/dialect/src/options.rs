@@ -2,6 +2,8 @@
 //! entries. Parsers check values against the tables. Help texts, messages in a tool's own names, and the tables of docs/reference are
 //! made from the tables.
 
+use model::spec::number::any_of;
+
 /// An option of another tool, or a field of its files.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolOption {
@@ -186,19 +188,6 @@ impl ToolOption {
             How::Only(values) => format!("only {}: {}", values.join(" or "), self.about),
             How::Refused => format!("refused: {}", self.about),
         }
-    }
-}
-
-/// Finds an option by its name or one of its other names.
-pub(crate) fn find(table: &'static [ToolOption], name: &str) -> Option<&'static ToolOption> {
-    table.iter().find(|option| option.name == name || option.aliases.contains(&name))
-}
-
-/// Words as a list in a sentence: `none, sync or dsync`.
-fn any_of(words: &[&str]) -> String {
-    match words {
-        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
-        _ => words.concat(),
     }
 }
 

@@ -56,16 +56,20 @@ impl Trouble {
         Self { name, text: text.into(), diagnostics: kept }
     }
 
-    /// The error about a file of more than [`MAX_FILE_BYTES`]; `None` for a smaller file. `kind` names the file in the message, such as
-    /// `a job file`.
-    pub(crate) fn too_large(name: &str, text: &str, kind: &str) -> Option<Self> {
+    /// Refuses a text with errors.
+    pub(crate) fn refuse_errors(name: &str, text: &str, diagnostics: Vec<Diagnostic>) -> Result<(), Self> {
+        if diagnostics.is_empty() { Ok(()) } else { Err(Self::new(name, text, diagnostics)) }
+    }
+
+    /// Refuses a file of more than [`MAX_FILE_BYTES`]. `kind` names the file in the message, such as `a job file`.
+    pub(crate) fn refuse_large(name: &str, text: &str, kind: &str) -> Result<(), Self> {
         if text.len() <= MAX_FILE_BYTES {
-            return None;
+            return Ok(());
         }
         // Only the beginning of the file is shown.
         let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
         let message = format!("the file has {} bytes; {kind} has {MAX_FILE_BYTES} at most", text.len());
-        Some(Self::new(name, &start, vec![Diagnostic::new(0..start.len(), message)]))
+        Err(Self::new(name, &start, vec![Diagnostic::new(0..start.len(), message)]))
     }
 
     /// The messages with colours for a terminal.

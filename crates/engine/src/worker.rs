@@ -10,6 +10,7 @@ use model::job::{IoPriority, MemoryNodes};
 use model::record::ThreadIo;
 use std::fs::{self, File};
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -101,8 +102,8 @@ fn place_thread(spec: &WorkerSpec) -> io::Result<()> {
         }
     }
     thread::prefer(spec.place.nice, spec.place.io_priority.map(IoPriority::number))?;
-    // Without this setting a sleep may last up to 50 us longer. An error is ignored.
-    let _ = thread::precise_timers();
+    // Without a slack of 1 ns a sleep may last up to 50 us longer. An error is ignored.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     Ok(())
 }
 

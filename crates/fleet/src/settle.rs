@@ -172,31 +172,21 @@ fn narrow(
                 mine.engine_fallback.clone_from(&its.engine_fallback);
             }
         }
-        narrow_span(mine, its, our_name, their_name, differences);
+        let (here, there) = (mine.access.span_bytes, its.access.span_bytes);
+        if here != there {
+            let least = show_bytes(here.min(there));
+            note_difference(
+                differences,
+                format!(
+                    "{our_name} could use {} and {their_name} {}: all use {least}",
+                    show_bytes(here),
+                    show_bytes(there)
+                ),
+            );
+            mine.access.span_bytes = here.min(there);
+        }
     }
     Ok(())
-}
-
-fn narrow_span(
-    mine: &mut Stream,
-    its: &Stream,
-    our_name: &str,
-    their_name: &str,
-    differences: &mut Vec<String>,
-) {
-    let (here, there) = (mine.access.span_bytes, its.access.span_bytes);
-    if here != there {
-        let least = show_bytes(here.min(there));
-        note_difference(
-            differences,
-            format!(
-                "{our_name} could use {} and {their_name} {}: all use {least}",
-                show_bytes(here),
-                show_bytes(there)
-            ),
-        );
-        mine.access.span_bytes = here.min(there);
-    }
 }
 
 /// Adds a difference, unless the list already has it.

@@ -11,7 +11,6 @@ use output::failure::Failure;
 use output::{files, stderr, stdout};
 use std::fs::File;
 use std::io;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -78,7 +77,7 @@ pub enum Change {
 /// [`Failure::Usage`] for an invalid change, [`Failure::Refused`] if the file cannot be written.
 pub fn annotate(name: &str, change: &Change) -> Result<ExitCode, Failure> {
     let session = find_session(name)?;
-    if !is_session(&session) {
+    if !files::begins_with(&session, MAGIC.as_bytes()) {
         return Err(Failure::Usage(format!(
             "{}: there is no such session; type an id of `fathom list`",
             name::shown(&session)
@@ -99,16 +98,9 @@ pub fn annotate(name: &str, change: &Change) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns whether the file is a session. Opens only regular files, because opening other files may block.
-fn is_session(path: &Path) -> bool {
-    let mut first = vec![0; MAGIC.len()];
-    let begins = |mut file: File| file.read_exact(&mut first).is_ok() && first == MAGIC.as_bytes();
-    path.is_file() && File::open(path).is_ok_and(begins)
-}
-
 fn apply_change(session: &Path, change: &Change) -> Result<Annotations, Failure> {
     // Hold a lock until the change is written, so that concurrent changes are not lost. Some file systems have no locks.
-    let held = File::open(files::directory(session)).map_err(|e| refuse(session, &e))?;
+    let held = File::open(files::parent(session)).map_err(|e| refuse(session, &e))?;
     let _ = held.lock();
     let usage = |why: String| Failure::Usage(format!("{}: {why}", session_id(session)));
     let mut annotations = read(session).map_err(usage)?;

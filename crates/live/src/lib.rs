@@ -110,7 +110,12 @@ pub fn restore_terminal() {
 impl Live {
     /// Creates a display without a view, as suits standard error.
     pub fn plain(quiet: bool) -> Self {
-        Self::on(match display_mode::plain(quiet) {
+        Self::without_view(display_mode::plain(quiet))
+    }
+
+    /// Creates a display of this kind, with a progress line instead of a view.
+    fn without_view(kind: DisplayKind) -> Self {
+        Self::on(match kind {
             DisplayKind::Quiet => Display::Quiet,
             DisplayKind::Lines => Display::Lines(Mutex::default()),
             DisplayKind::ProgressLine | DisplayKind::View(_) => Display::ProgressLine(ProgressLine::shown()),
@@ -132,12 +137,8 @@ impl Live {
     /// # Errors
     /// [`Failure::Usage`] if the user asked for a view and a view is impossible. [`Failure::Refused`] if the view cannot start.
     pub fn start(mode: ProgressMode, cost: &ExpectedCost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
-        let theme = match display_mode::choose(mode, cost)? {
-            DisplayKind::View(theme) => theme,
-            DisplayKind::Quiet => return Ok(Self::on(Display::Quiet)),
-            DisplayKind::Lines => return Ok(Self::on(Display::Lines(Mutex::default()))),
-            DisplayKind::ProgressLine => return Ok(Self::on(Display::ProgressLine(ProgressLine::shown()))),
-        };
+        let kind = display_mode::choose(mode, cost)?;
+        let DisplayKind::View(theme) = kind else { return Ok(Self::without_view(kind)) };
         let line = Arc::new(ProgressLine::hidden());
         let view = View::start(theme, Arc::clone(&line), Arc::clone(stop));
         let view =

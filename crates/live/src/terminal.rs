@@ -275,7 +275,7 @@ impl Keys {
     }
 
     /// Returns the keys typed so far; `None` if the terminal is gone.
-    pub(super) fn read(&self) -> Option<Vec<Key>> {
+    fn read(&self) -> Option<Vec<Key>> {
         let mut bytes = [0_u8; 64];
         match rustix::io::read(&self.0, &mut bytes) {
             Ok(0) => None,
@@ -284,6 +284,17 @@ impl Keys {
             Err(_) => None,
         }
     }
+}
+
+/// Returns the keys typed so far. While another process has the terminal, returns none: they are for that process. If the terminal is
+/// gone, sets `keys` to `None`, because further reads would only use CPU time.
+pub(super) fn read_keys(keys: &mut Option<Keys>) -> Vec<Key> {
+    let Some(source) = keys.as_ref().filter(|_| is_taken()) else { return Vec::new() };
+    let typed = source.read();
+    if typed.is_none() {
+        *keys = None;
+    }
+    typed.unwrap_or_default()
 }
 
 /// Parses keys. A key that sends several bytes, such as an arrow, does nothing.

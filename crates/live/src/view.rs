@@ -266,13 +266,7 @@ impl<'a> Drawing<'a> {
 
     /// Handles the typed keys. Returns true if the user switched to plain progress.
     fn handle_keys(&mut self) -> bool {
-        let Some(keys) = self.keys.as_ref().filter(|_| terminal::is_taken()) else { return false };
-        let Some(typed) = keys.read() else {
-            // The terminal is gone; further reads would only use CPU time.
-            self.keys = None;
-            return false;
-        };
-        for key in typed {
+        for key in terminal::read_keys(&mut self.keys) {
             let mut state = lock(&self.shared.state);
             match key {
                 Key::Help => state.help = !state.help,
@@ -464,16 +458,7 @@ impl WatchView {
         } else if self.canvas.is_resized() {
             self.draw();
         }
-        // While another process has the terminal, the keys are for that process.
-        let Some(keys) = self.keys.as_ref().filter(|_| terminal::is_taken()) else {
-            return KeyAction::Nothing;
-        };
-        let Some(typed) = keys.read() else {
-            // The terminal is gone.
-            self.keys = None;
-            return KeyAction::Nothing;
-        };
-        let action = typed.into_iter().find_map(|key| match key {
+        let action = terminal::read_keys(&mut self.keys).into_iter().find_map(|key| match key {
             Key::End => Some(KeyAction::End),
             Key::Plain => Some(KeyAction::Plain),
             Key::Help => None,

@@ -437,7 +437,7 @@ impl<'r> Groups<'r> {
             _ => ("cgroup2", &|_: &str| true),
         };
         let (_, path) = lines.find(|(list, _)| if version == 1 { has(list) } else { list.is_empty() })?;
-        let name = controller_name(controller);
+        let name = if controller.is_empty() { "version 2" } else { controller };
         let mut why_not = format!("the cgroups of {name} are not mounted here");
         for mount in self.mounts.iter().filter(|m| m.kind == kind && has(&m.super_options)) {
             match directory(mount, path) {
@@ -452,10 +452,6 @@ impl<'r> Groups<'r> {
         }
         Some(Err(why_not))
     }
-}
-
-fn controller_name(controller: &str) -> &str {
-    if controller.is_empty() { "version 2" } else { controller }
 }
 
 /// Limits that were found, and the files that could not be read, each as `PATH (REASON)`.

@@ -70,10 +70,11 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
     let number = stack::number_of(root, name)?;
     let layer = stack::read_layer(root, name, &number);
     let disk = stack::disk_of_partition(root, name);
+    let whole = disk.as_deref().unwrap_or(name);
     let start = layer.device_number("start").ok().filter(|_| disk.is_some());
     Some(BlockDevice {
         label: layer.device.get("dm/name").cloned(),
-        bus: bus(root, disk.as_deref().unwrap_or(name)),
+        bus: bus(root, whole),
         link: link(&layer),
         start_bytes: start.map(|sectors| sectors.saturating_mul(model::evidence::SECTOR_BYTES)),
         read_only: read_flag(&layer.device, "ro"),
@@ -88,10 +89,9 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
         number,
         kind: layer.kind,
         bytes: layer.bytes,
-        vendor: identification(root, disk.as_deref().unwrap_or(name), &["device/vendor"])
-            .filter(|word| !word.starts_with("0x")),
-        firmware: identification(root, disk.as_deref().unwrap_or(name), &FIRMWARE),
-        wwid: identification(root, disk.as_deref().unwrap_or(name), &["wwid", "device/wwid"]),
+        vendor: stack::first_word(root, whole, &["device/vendor"]).filter(|word| !word.starts_with("0x")),
+        firmware: stack::first_word(root, whole, &FIRMWARE),
+        wwid: stack::first_word(root, whole, &["wwid", "device/wwid"]),
         model: layer.model,
         serial: layer.serial,
         driver: layer.driver,
@@ -99,12 +99,6 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
         backing_direct: layer.backing_direct,
         disk,
     })
-}
-
-/// Returns the text of the first file of a disk that is not empty; `None` if all `files` are empty or missing.
-fn identification(root: &Root, disk: &str, files: &[&str]) -> Option<String> {
-    let texts = files.iter().filter_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
-    texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty())
 }
 
 fn used_by(root: &Root, name: &str) -> Known<Option<String>> {
@@ -267,8 +261,7 @@ pub fn read_disk_stats(root: &Root) -> Known<Vec<DiskCounters>> {
 /// Returns whether a device is a whole disk or volume with a size, not a partition. An unbound loop device
 /// has size 0.
 pub fn is_whole(root: &Root, name: &str) -> bool {
-    let sectors = root.word(&format!("/sys/class/block/{name}/size")).and_then(|w| w.parse::<u64>().ok());
-    sectors.is_some_and(|n| n > 0) && stack::disk_of_partition(root, name).is_none()
+    sectors(root, name).is_some_and(|n| n > 0) && stack::disk_of_partition(root, name).is_none()
 }
 
 /// Returns the kernel names of a disk's partitions, ordered by number.

@@ -1,29 +1,20 @@
-//! Errors that stop fathom: a message with what to type instead, and the class that decides the exit code.
+//! Errors that stop fathom: a message with what to type instead. The variant decides the exit code.
 //!
 //! A value that could not be read is not an error: it is kept as a reason inside a result ([`model::Known`]).
 
 use std::io;
 use std::path::Path;
 
-/// Who has to change something. This decides the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// The user, because the command makes no sense on any machine. Exit code 2.
-    Usage,
-    /// The owner of the machine: permission, space, a device in use. Exit code 3.
-    Refused,
-}
-
 /// Why fathom refuses a target or a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MachineError {
-    /// The command makes no sense on any machine.
+    /// The command makes no sense on any machine. Exit code 2.
     #[error("{0}")]
     Usage(String),
-    /// The machine or its owner does not allow it.
+    /// The machine or its owner does not allow it: permission, space, a device in use. Exit code 3.
     #[error("{0}")]
     Refused(String),
-    /// A write would destroy the content of a file or device that `--destroy` does not name.
+    /// A write would destroy the content of a file or device that `--destroy` does not name. Exit code 2.
     #[error("{}", .0.message)]
     NotNamed(NotNamed),
 }
@@ -40,14 +31,6 @@ pub struct NotNamed {
 }
 
 impl MachineError {
-    /// Returns the class of the error.
-    pub fn class(&self) -> Class {
-        match self {
-            Self::Usage(_) | Self::NotNamed(_) => Class::Usage,
-            Self::Refused(_) => Class::Refused,
-        }
-    }
-
     /// Builds the error for a failed access to `path`. `what` completes "cannot be ...": "opened for
     /// writing", "accessed".
     pub(crate) fn at(path: &Path, what: &str, error: &io::Error) -> Self {
@@ -108,11 +91,11 @@ pub(crate) fn describe(error: &io::Error) -> String {
 }
 
 #[test]
-fn the_class_follows_from_the_kind_of_error() {
+fn the_variant_follows_from_the_kind_of_error() {
     let path = Path::new("/nowhere");
     let absent = MachineError::at(path, "accessed", &io::ErrorKind::NotFound.into());
     let denied = MachineError::at(path, "accessed", &io::ErrorKind::PermissionDenied.into());
-    assert_eq!((absent.class(), denied.class()), (Class::Usage, Class::Refused));
+    assert!(matches!((absent, &denied), (MachineError::Usage(_), MachineError::Refused(_))));
     assert!(denied.to_string().contains("permission denied"));
 }
 

@@ -37,7 +37,12 @@ pub(crate) fn map_region_extents(file: &File, region: Range<u64>) -> Known<Exten
     if !metadata.is_file() {
         return Err("only files have extents".into());
     }
-    sum_extents(file, region.start..region.end.min(metadata.len()))
+    let end = region.end.min(metadata.len());
+    let mut sum = ExtentSum::for_region(region.start..end);
+    for extent in ioctl::extents(file, end).map_err(|e| fiemap_reason(&e))? {
+        sum.add(&extent);
+    }
+    Ok(sum.close())
 }
 
 /// Sums the extents of a loop device's backing file; `None` if `device` is not a bound loop device.
@@ -61,15 +66,6 @@ pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Exten
         Ok(file) if !is_it(&file) => Err(format!("{path} is not the file below the loop device")),
         Ok(file) => map_file_extents(&file),
     })
-}
-
-fn sum_extents(file: &File, region: Range<u64>) -> Known<Extents> {
-    let end = region.end;
-    let mut sum = ExtentSum::for_region(region);
-    for extent in ioctl::extents(file, end).map_err(|e| fiemap_reason(&e))? {
-        sum.add(&extent);
-    }
-    Ok(sum.close())
 }
 
 fn fiemap_reason(error: &io::Error) -> String {

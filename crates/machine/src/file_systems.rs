@@ -677,7 +677,6 @@ fn new_files_are_on_the_upper_directory_and_doubtful_files_are_unresolved() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Class;
 
     #[test]
     fn files_of_the_kernel_are_refused_by_their_file_system_and_stored_files_are_not() -> std::io::Result<()>
@@ -690,7 +689,7 @@ mod tests {
         {
             let refusal = refuse_synthetic_at(Path::new(path), Path::new(path));
             assert!(
-                refusal.is_err_and(|e| e.class() == Class::Usage && e.to_string().contains(system)),
+                refusal.is_err_and(|e| matches!(&e, MachineError::Usage(why) if why.contains(system))),
                 "{path}"
             );
         }

@@ -110,25 +110,22 @@ fn driver_hint(root: &Root) -> Option<String> {
 
 /// Reads all facts, each as text or the reason why it is missing.
 pub(crate) fn read_host_facts(root: &Root) -> BTreeMap<String, Known<String>> {
+    let first_lines = |pattern: &str| root.matches(pattern).and_then(|paths| root.first_lines(&paths));
     let facts = [
         (evidence::LIMITS, cgroup::read_limits(root)),
         (
             evidence::IO_URING,
             Ok(rights::io_uring(root).err().map_or_else(String::new, |why| why.to_string())),
         ),
-        (evidence::GOVERNORS, root.matches(evidence::GOVERNORS).and_then(|paths| root.first_lines(&paths))),
+        (evidence::GOVERNORS, first_lines(evidence::GOVERNORS)),
         (evidence::SLEEPS, enabled_sleep_states(root)),
         (evidence::VENDOR, root.read(evidence::VENDOR)),
         (evidence::PRODUCT, root.read(evidence::PRODUCT)),
         (evidence::LIBRARIES, mapped_libraries(root)),
-        (
-            evidence::PAGE_REPORTING,
-            root.matches(&evidence::PAGE_REPORTING.replace('*', "page_reporting*"))
-                .and_then(|paths| root.first_lines(&paths)),
-        ),
-        (evidence::CORES, root.matches(evidence::CORES).and_then(|paths| root.first_lines(&paths))),
-        (evidence::PACKAGES, root.matches(evidence::PACKAGES).and_then(|paths| root.first_lines(&paths))),
-        (evidence::NODES, root.matches(evidence::NODES).and_then(|paths| root.first_lines(&paths))),
+        (evidence::PAGE_REPORTING, first_lines(&evidence::PAGE_REPORTING.replace('*', "page_reporting*"))),
+        (evidence::CORES, first_lines(evidence::CORES)),
+        (evidence::PACKAGES, first_lines(evidence::PACKAGES)),
+        (evidence::NODES, first_lines(evidence::NODES)),
     ];
     facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
 }

@@ -92,12 +92,6 @@ pub fn backing(root: &Root, name: &str) -> Option<Identity> {
     find_loop(root, name)?.backing.ok()
 }
 
-/// Returns the identity of a loop device's backing file or device, and the offset at which the device begins
-/// in it.
-pub(crate) fn backing_and_offset(root: &Root, name: &str) -> Known<(Identity, u64)> {
-    loop_status(root, name).map(|status| (backing_identity(&status), status.offset_bytes))
-}
-
 /// Reads the status of a loop device, which names its backing file or device. Fails for a recorded
 /// copy of a machine, which has no devices.
 ///

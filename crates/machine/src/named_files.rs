@@ -88,7 +88,7 @@ pub fn find(root: &Root, args: &[String], places: &mut Vec<Place>) -> Vec<Named>
 }
 
 /// Returns the directory of a path.
-pub(crate) fn parent(path: &Path) -> &Path {
+pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

@@ -77,17 +77,10 @@ pub struct Processes {
 
 #[derive(Clone, Debug)]
 struct Process {
-    name: String,
-    /// Process id of the parent.
-    parent: u32,
-    /// CPU time in ticks, without that of ended children.
-    cpu_ticks: u64,
+    stat: Stat,
     /// Bytes that the process and its ended children fetched from and sent to storage; `None` without
     /// permission.
     io_bytes: Option<u64>,
-    /// Page faults of ended children. They grow when the kernel adds an ended child's counters to this
-    /// process.
-    children_faults: u64,
 }
 
 /// A process that was active between two samples.
@@ -131,8 +124,8 @@ impl Processes {
         let ended = self.ended_since(earlier);
         let one = |(id, now): (&ProcessKey, &Process)| {
             let before = earlier.all.get(id)?;
-            let ticks = now.cpu_ticks.saturating_sub(before.cpu_ticks);
-            let child_ended = now.children_faults > before.children_faults;
+            let ticks = now.stat.cpu_ticks.saturating_sub(before.stat.cpu_ticks);
+            let child_ended = now.stat.children_faults > before.stat.children_faults;
             let earlier_of_children =
                 if child_ended { ended.of_reaper(id.0, u64::saturating_add) } else { Some(0) };
             let grown = now.io_bytes.zip(before.io_bytes).map(|(b, a)| b.saturating_sub(a));
@@ -143,9 +136,9 @@ impl Processes {
             (id.0 != ours && (ticks > 0 || io_bytes.is_some_and(|b| b > 0))).then(|| BusyProcess {
                 pid: id.0,
                 name: if child_ended {
-                    format!("{} and its ended children", now.name)
+                    format!("{} and its ended children", now.stat.name)
                 } else {
-                    now.name.clone()
+                    now.stat.name.clone()
                 },
                 cpu_ms: ticks.saturating_mul(1000) / ticks_per_s,
                 io_bytes,
@@ -156,7 +149,8 @@ impl Processes {
 
     /// Returns the ancestors of a process: its parent, the parent of that one, and so on.
     fn ancestors(&self, pid: u32) -> Vec<u32> {
-        let parents: BTreeMap<u32, u32> = self.all.iter().map(|((pid, _), p)| (*pid, p.parent)).collect();
+        let parents: BTreeMap<u32, u32> =
+            self.all.iter().map(|((pid, _), p)| (*pid, p.stat.parent)).collect();
         std::iter::successors(parents.get(&pid), |parent| parents.get(*parent))
             .copied()
             .take(MAX_ANCESTORS)
@@ -165,7 +159,7 @@ impl Processes {
 
     /// Returns the I/O, up to the sample `earlier`, of the processes that ended since.
     fn ended_since(&self, earlier: &Self) -> EndedIo<u64> {
-        let parents = earlier.all.iter().map(|((pid, _), process)| (*pid, process.parent)).collect();
+        let parents = earlier.all.iter().map(|((pid, _), process)| (*pid, process.stat.parent)).collect();
         let is_gone = |(id, _): &(&ProcessKey, &Process)| !self.all.contains_key(id);
         let gone = earlier.all.iter().filter(is_gone).map(|((pid, _), process)| (*pid, process.io_bytes));
         EndedIo::new(&parents, &gone.collect())
@@ -254,10 +248,8 @@ fn read_process(root: &Root, pid: u32) -> Option<(ProcessKey, Process)> {
     // Read the page faults last: if a child ends between the two readings, its I/O must not be
     // taken for this process's.
     let io = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_io_counters(&text));
-    let Stat { name, parent, cpu_ticks, start_tick, children_faults, .. } =
-        read_stat(root, &format!("/proc/{pid}"))?;
-    let io_bytes = io.map(|io| io.read_bytes.saturating_add(io.write_bytes));
-    Some(((pid, start_tick), Process { name, parent, cpu_ticks, io_bytes, children_faults }))
+    let stat = read_stat(root, &format!("/proc/{pid}"))?;
+    Some(((pid, stat.start_tick), Process { stat, io_bytes: io.map(|io| io.storage_bytes()) }))
 }
 
 /// The fields of `/proc/PID/stat` that fathom uses.
@@ -358,7 +350,15 @@ pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Ope
     let names = root.list(&format!("{dir}/fd"))?;
     let mut open = Open::default();
     let mut left = MAX_DESCRIPTORS;
-    read_descriptor_table(root, &dir, &names, on, &mut open, &mut left);
+    let mut read_table = |dir: &str, names: &[String], open: &mut Open| {
+        let count = names.len().min(left);
+        left -= count;
+        open.may_be_incomplete |= count < names.len();
+        for name in names.iter().take(count) {
+            read_descriptor(root, dir, name, on, open);
+        }
+    };
+    read_table(&dir, &names, &mut open);
     // Threads may have separate file tables. A table with the same descriptor numbers as the
     // process's own table counts as that table.
     let tasks = root.list(&format!("{dir}/task"))?;
@@ -367,29 +367,11 @@ pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Ope
         let task = format!("{dir}/task/{task}");
         let own_names = root.list(&format!("{task}/fd")).unwrap_or_default();
         if own_names != names {
-            read_descriptor_table(root, &task, &own_names, on, &mut open, &mut left);
+            read_table(&task, &own_names, &mut open);
         }
     }
     open.mmap = is_mapped(&root.read(&format!("{dir}/maps"))?, on);
     Ok(open)
-}
-
-fn read_descriptor_table(
-    root: &Root,
-    dir: &str,
-    names: &[String],
-    on: &OnDevices,
-    open: &mut Open,
-    left: &mut usize,
-) {
-    for name in names {
-        let Some(remaining) = left.checked_sub(1) else {
-            open.may_be_incomplete = true;
-            return;
-        };
-        *left = remaining;
-        read_descriptor(root, dir, name, on, open);
-    }
 }
 
 fn read_descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mut Open) {

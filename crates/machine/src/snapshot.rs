@@ -18,17 +18,10 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
 /// Files of the whole machine. A snapshot reads them after the files of the devices.
-const MACHINE_FILES: [&str; 6] = [
-    "/proc/meminfo",
-    "/proc/vmstat",
-    "/proc/stat",
-    "/proc/pressure/io",
-    "/proc/pressure/cpu",
-    "/proc/pressure/memory",
-];
+const MACHINE_FILES: [&str; 3] = ["/proc/meminfo", "/proc/vmstat", "/proc/stat"];
 /// Files that are read for a run of fathom, but not for a user's command.
 const RUN_FILES: [&str; 2] = ["/proc/self/io", evidence::RAID];
-/// Pressure files for the live view.
+/// Pressure files of the whole machine. A snapshot reads them after [`MACHINE_FILES`]; the live view reads only these.
 const PRESSURE_FILES: [&str; 3] = ["/proc/pressure/io", "/proc/pressure/cpu", "/proc/pressure/memory"];
 /// Temperature files of a drive's hardware monitor.
 const TEMPERATURE_FILES: [&str; 4] = ["temp1_input", "temp1_max", "temp1_crit", "temp1_alarm"];
@@ -86,7 +79,7 @@ impl SnapshotReader {
     /// `None` gets a reason instead of a state.
     pub fn take(&self, moment: Moment, targets: &[Option<MeasuredRegion>], with_extents: bool) -> Snapshot {
         let at_ns = self.now_ns();
-        let mut files = self.counters(MACHINE_FILES.iter().chain(&RUN_FILES));
+        let mut files = self.counters(MACHINE_FILES.iter().chain(&PRESSURE_FILES).chain(&RUN_FILES));
         files.extend(self.combined_texts().into_iter().map(|(name, text)| (name.to_owned(), text)));
         let targets = targets.iter().map(|t| state(&self.root, t.as_ref(), with_extents)).collect();
         Snapshot { moment, at_ns, files, targets }
@@ -96,7 +89,7 @@ impl SnapshotReader {
     /// at the start also the limits that cgroups set. Reads no more, because a command may end within 1 ms.
     pub fn take_for_command(&self, moment: Moment) -> Snapshot {
         let at_ns = self.now_ns();
-        let mut files = self.counters(MACHINE_FILES.iter());
+        let mut files = self.counters(MACHINE_FILES.iter().chain(&PRESSURE_FILES));
         if moment == Moment::Start {
             files.insert(evidence::LIMITS.to_owned(), cgroup::read_limits(&self.root));
         }
@@ -174,20 +167,15 @@ fn cpu_lines(text: &str) -> String {
 }
 
 fn state(root: &Root, part: Option<&MeasuredRegion>, with_extents: bool) -> TargetState {
-    let nothing = || "the target is not open in this process".to_owned();
+    let open = || part.ok_or_else(|| "the target is not open in this process".to_owned());
     let target = part.map(|(file, _)| *file);
-    let stored = || {
-        part.map_or_else(
-            || Err(nothing()),
-            |(file, region)| extents::map_region_extents(file, region.clone()),
-        )
-    };
+    let stored = || open().and_then(|(file, region)| extents::map_region_extents(file, region.clone()));
     TargetState {
-        pages: target.map_or_else(|| Err(nothing()), page_cache::count_cached_pages),
+        pages: open().and_then(|(file, _)| page_cache::count_cached_pages(file)),
         extents: with_extents.then(stored),
         backing: target.filter(|_| with_extents).and_then(|t| extents::map_backing_file(root, t)),
         file: target.map(file_state),
-        room: with_extents.then(|| target.map_or_else(|| Err(nothing()), room)),
+        room: with_extents.then(|| open().and_then(|(file, _)| room(file))),
         probe: None,
     }
 }
@@ -296,7 +284,8 @@ mod tests {
         ];
         assert!(combined_texts.iter().all(|name| seen.files.contains_key(*name)));
         // The counters of the device, and the file that enables them.
-        assert_eq!(seen.files.len(), MACHINE_FILES.len() + RUN_FILES.len() + combined_texts.len() + 2);
+        let machine_files = MACHINE_FILES.len() + PRESSURE_FILES.len() + RUN_FILES.len();
+        assert_eq!(seen.files.len(), machine_files + combined_texts.len() + 2);
         assert!(seen.text(evidence::SUSPENDED).is_ok_and(|t| t.parse::<u64>().is_ok()));
         assert_eq!(seen.files["/sys/class/block/none/stat"], Err("no such file".to_owned()));
         assert!(seen.text("/proc/meminfo").is_ok());

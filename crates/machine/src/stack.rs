@@ -8,7 +8,7 @@
 //! `resolve` finds the device that a path is on.
 
 use crate::file_systems::{Mount, mount_of};
-use crate::loop_devices::{backing_and_offset, backing_identity, loop_status};
+use crate::loop_devices::{backing_identity, loop_status};
 use crate::root::Root;
 use crate::{file_systems, identity};
 use model::machine::{BACKING, Identity, Layer, LayerKind, Place};
@@ -291,7 +291,8 @@ fn driver(root: &Root, disk: &str) -> Option<String> {
     name.or_else(|| disk.starts_with("nvme").then(|| "nvme".to_owned()))
 }
 
-fn first_word(root: &Root, name: &str, files: &[&str]) -> Option<String> {
+/// Returns the text of the first file of a device that is not empty; `None` if all `files` are empty or missing.
+pub(crate) fn first_word(root: &Root, name: &str, files: &[&str]) -> Option<String> {
     files.iter().find_map(|f| root.word(&format!("/sys/class/block/{name}/{f}")))
 }
 
@@ -485,14 +486,10 @@ fn identifiers(root: &Root, name: &str) -> Vec<String> {
         root.word(&format!("/sys/class/block/{disk}/diskseq")).map(|n| format!("disk sequence {n}"));
     let start =
         root.word(&format!("/sys/class/block/{name}/start")).map(|s| format!("partition from sector {s}"));
-    let describe = |(what, offset): (Identity, u64)| match what {
-        Identity::File { device, inode } => {
-            format!("a loop over inode {inode} of {device} from byte {offset}")
-        }
-        Identity::Device { number, .. } => format!("a loop over device {number} from byte {offset}"),
-    };
-    let backing =
-        disk.starts_with("loop").then(|| backing_and_offset(root, &disk).ok().map(describe)).flatten();
+    let status = disk.starts_with("loop").then(|| loop_status(root, &disk).ok()).flatten();
+    let backing = status.map(|status| {
+        format!("a loop over {} from byte {}", backing_identity(&status).describe(), status.offset_bytes)
+    });
     [serial, backing, start, sequence].into_iter().flatten().collect()
 }
 

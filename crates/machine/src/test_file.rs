@@ -197,44 +197,38 @@ impl TestFile {
         let mut writer = Writer::new(self, seed).map_err(|e| MachineError::at(dir, "filled", &e))?;
         let start = Instant::now();
         let mut done = 0;
-        let ended = loop {
+        // Give some space back, so that other programs do not find a full disk.
+        let full = |done: u64| {
+            ((done - done / 16) / MIB * MIB, Some("because the file system or a quota was full".to_owned()))
+        };
+        let (bytes, why) = loop {
             if done >= target {
-                break FillEnd::Whole;
+                break (done, None);
             }
             if stop.load(Ordering::Relaxed) {
                 return Err(MachineError::Refused("interrupted while the test file was written".into()));
             }
             if start.elapsed() > limit && done >= MIN_BYTES {
-                break FillEnd::Slow;
+                let limit = minutes(limit.as_nanos() as u64);
+                break (done, Some(format!("because writing more would have taken longer than {limit}")));
             }
             // Other programs write here too, so free space may shrink.
             if !is_reserved
                 && done.is_multiple_of(CHECK_INTERVAL_BYTES)
                 && writable_bytes(&self.file).is_some_and(|r| r < MIB)
             {
-                break FillEnd::Full;
+                break full(done);
             }
             match writer.write_mib(done) {
                 Ok(()) => done += MIB,
                 Err(e) => match e.kind() {
-                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => break FillEnd::Full,
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => break full(done),
                     _ => return Err(MachineError::at(dir, "filled", &e)),
                 },
             }
             progress(done, target);
         };
         drop(writer);
-        let (bytes, why) = match ended {
-            FillEnd::Whole => (done, None),
-            FillEnd::Slow => {
-                let limit = minutes(limit.as_nanos() as u64);
-                (done, Some(format!("because writing more would have taken longer than {limit}")))
-            }
-            // Give some space back, so that other programs do not find a full disk.
-            FillEnd::Full => {
-                ((done - done / 16) / MIB * MIB, Some("because the file system or a quota was full".into()))
-            }
-        };
         if bytes < MIN_BYTES {
             return Err(MachineError::Refused(format!(
                 "{} was full, or a quota reached, after {}, and a test file needs {}; make room, or name another directory",
@@ -292,14 +286,6 @@ impl Drop for TestFile {
             }
         }
     }
-}
-
-/// Why filling ended.
-#[derive(Clone, Copy)]
-enum FillEnd {
-    Whole,
-    Slow,
-    Full,
 }
 
 /// Creates a file without a name, or with a name if the file system requires one.
@@ -746,13 +732,10 @@ mod tests {
     #[test]
     fn small_sizes_and_interruptions_make_no_file() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
-        assert!(made(dir.path(), MIB).is_err_and(|e| e.class() == crate::error::Class::Usage));
+        assert!(matches!(made(dir.path(), MIB), Err(MachineError::Usage(_))));
         let stop = AtomicBool::new(true);
         assert!(TestFile::make(dir.path(), None, 64 * MIB, 7, Duration::MAX, &stop, &mut |_, _| {}).is_err());
-        assert!(
-            made(&dir.path().join("absent"), 64 * MIB)
-                .is_err_and(|e| e.class() == crate::error::Class::Usage)
-        );
+        assert!(matches!(made(&dir.path().join("absent"), 64 * MIB), Err(MachineError::Usage(_))));
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use crate::Known;
 use crate::machine::Layer;
-use crate::units::{show_bytes, show_count};
+use crate::units::{show_bytes, show_count, show_counted};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -184,40 +184,29 @@ pub struct RequestFilter {
     pub task: Option<String>,
 }
 
-/// The kind of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Op {
-    /// Moves data from the device.
-    Read,
-    /// Moves data to the device.
-    Write,
-    /// Informs the device that data is no longer needed (trim).
-    Discard,
-    /// Writes zeroes without transferring them.
-    Zeroes,
-    /// Flushes the device's cache.
-    Flush,
-    /// Other requests: commands to the device, operations on zones.
-    Other,
+enum_of_words! {
+    /// The kind of a request.
+    #[derive(PartialOrd, Ord, Hash)]
+    Op {
+        /// Moves data from the device.
+        Read = "read",
+        /// Moves data to the device.
+        Write = "write",
+        /// Informs the device that data is no longer needed (trim).
+        Discard = "discard",
+        /// Writes zeroes without transferring them.
+        Zeroes = "zeroes",
+        /// Flushes the device's cache.
+        Flush = "flush",
+        /// Other requests: commands to the device, operations on zones.
+        Other = "other",
+    }
 }
 
 impl Op {
     /// All kinds, in display order.
     pub const ALL: [Self; 6] =
         [Self::Read, Self::Write, Self::Discard, Self::Zeroes, Self::Flush, Self::Other];
-
-    /// Returns the displayed word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Discard => "discard",
-            Self::Zeroes => "zeroes",
-            Self::Flush => "flush",
-            Self::Other => "other",
-        }
-    }
 }
 
 /// The profile of a load.
@@ -568,22 +557,20 @@ pub struct OfFiles {
 impl OfFiles {
     /// Describes the kept and the excluded requests.
     pub fn describe(&self) -> String {
-        let count = |n: u64| show_count(n as f64);
-        let noun =
-            |n: u64, one: &str, many: &str| format!("{} {}", count(n), if n == 1 { one } else { many });
         let mut out = format!(
             "Only requests to {} ({} in {}). Excluded: {} to other places, {} partly to other places and {} without an offset (flushes)",
-            noun(self.files, "file", "files"),
+            show_counted(self.files, "file"),
             show_bytes(self.bytes),
-            noun(self.stretches, "stretch", "stretches"),
-            noun(self.elsewhere, "request", "requests"),
-            count(self.partly),
-            count(self.without_place),
+            show_counted(self.stretches, "stretch"),
+            show_counted(self.elsewhere, "request"),
+            show_count(self.partly as f64),
+            show_count(self.without_place as f64),
         );
         if self.moved > 0 {
+            let verb = if self.moved == 1 { "touches" } else { "touch" };
             out += &format!(
-                "; {} a range that belonged to the files only at the beginning or only at the end",
-                noun(self.moved, "kept request touches", "kept requests touch")
+                "; {} {verb} a range that belonged to the files only at the beginning or only at the end",
+                show_counted(self.moved, "kept request")
             );
         }
         if self.unplaced_bytes > 0 {

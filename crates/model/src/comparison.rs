@@ -58,30 +58,29 @@ pub struct Other {
     pub comparison: Comparison,
 }
 
-/// The answer of a comparison: B compared with A.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Answer"))]
-#[serde(rename = "Answer", rename_all = "UPPERCASE")]
-pub enum ComparisonAnswer {
-    /// The whole interval is better by more than the margin: more operations, or less time.
-    Faster,
-    /// The whole interval is worse by more than the margin.
-    Slower,
-    /// The whole interval is within the tolerance.
-    Same,
-    /// The interval is neither beyond the margin nor within the tolerance, or it is beyond the margin only by chance.
-    /// The interval shows the largest possible difference.
-    #[serde(rename = "NO DIFFERENCE SEEN")]
-    NoDifferenceSeen,
-    /// The runs do not decide: there is no interval, the interval includes a difference of more
-    /// than half, or the ranks of the runs contradict the means. Also if the conditions of the two
-    /// sides differ ([`Pair::cannot_tell`]).
-    #[serde(rename = "CANNOT TELL")]
-    CannotTell,
-    /// The two numbers measure different things.
-    Incomparable,
-    /// A side has no number: a finding invalidates it, or nothing was measured.
-    Invalid,
+enum_of_words! {
+    /// The answer of a comparison: B compared with A.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Answer"))]
+    #[serde(rename = "Answer")]
+    ComparisonAnswer {
+        /// The whole interval is better by more than the margin: more operations, or less time.
+        Faster = "FASTER",
+        /// The whole interval is worse by more than the margin.
+        Slower = "SLOWER",
+        /// The whole interval is within the tolerance.
+        Same = "SAME",
+        /// The interval is neither beyond the margin nor within the tolerance, or it is beyond the margin only by chance.
+        /// The interval shows the largest possible difference.
+        NoDifferenceSeen = "NO DIFFERENCE SEEN",
+        /// The runs do not decide: there is no interval, the interval includes a difference of more
+        /// than half, or the ranks of the runs contradict the means. Also if the conditions of the two
+        /// sides differ ([`Pair::cannot_tell`]).
+        CannotTell = "CANNOT TELL",
+        /// The two numbers measure different things.
+        Incomparable = "INCOMPARABLE",
+        /// A side has no number: a finding invalidates it, or nothing was measured.
+        Invalid = "INVALID",
+    }
 }
 
 /// The sessions of one side.
@@ -278,21 +277,6 @@ pub fn side_name(at: usize) -> String {
     match at / 26 {
         0 => letter.to_string(),
         round => format!("{letter}{}", round + 1),
-    }
-}
-
-impl ComparisonAnswer {
-    /// Returns the word shown in every format.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Faster => "FASTER",
-            Self::Slower => "SLOWER",
-            Self::Same => "SAME",
-            Self::NoDifferenceSeen => "NO DIFFERENCE SEEN",
-            Self::CannotTell => "CANNOT TELL",
-            Self::Incomparable => "INCOMPARABLE",
-            Self::Invalid => "INVALID",
-        }
     }
 }
 

@@ -192,16 +192,6 @@ pub enum Throughput {
     Iops(u32),
 }
 
-impl Throughput {
-    /// Returns the limit in bytes per millisecond with this block size, computed like DISKSPD.
-    pub fn bytes_per_ms(self, block: u32) -> u64 {
-        match self {
-            Self::BytesPerMs(bytes) => bytes.into(),
-            Self::Iops(iops) => u64::from(iops) * u64::from(block) / 1000,
-        }
-    }
-}
-
 /// The shares of the random operations that go to consecutive parts of the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
@@ -386,10 +376,4 @@ fn threads_with_the_same_targets_are_one_pool() {
     assert_eq!(pools_of(&pooled), [(vec![0, 2], vec![(0, 3), (1, 1)]), (vec![1], vec![(0, 3), (2, 9)])]);
     let own = TimeSpan { targets: all[..2].to_vec(), ..TimeSpan::default() };
     assert_eq!(pools_of(&own), [(vec![0, 1], vec![(0, 1)]), (vec![2, 3], vec![(1, 1)])]);
-}
-
-#[test]
-fn rates_are_bytes_per_millisecond() {
-    let all = [Throughput::BytesPerMs(567), Throughput::Iops(10)].map(|t| t.bytes_per_ms(128 << 10));
-    assert_eq!(all, [567, 1310]);
 }

@@ -479,35 +479,24 @@ pub struct Steadiness {
     pub snia: Option<Snia>,
 }
 
-/// How steady a rate was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "SCREAMING-KEBAB-CASE")]
-pub enum State {
-    /// The confidence interval of the drift is within the allowed drift.
-    Steady,
-    /// The confidence interval of the drift is beyond the allowed drift.
-    Drifting,
-    /// The rate steps from one level to another.
-    Cliff,
-    /// The run ended before the rate became steady.
-    WarmUp,
-    /// The runs show none of the other states. Longer runs are needed.
-    Unproven,
+enum_of_words! {
+    /// How steady a rate was.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    State {
+        /// The confidence interval of the drift is within the allowed drift.
+        Steady = "STEADY",
+        /// The confidence interval of the drift is beyond the allowed drift.
+        Drifting = "DRIFTING",
+        /// The rate steps from one level to another.
+        Cliff = "CLIFF",
+        /// The run ended before the rate became steady.
+        WarmUp = "WARM-UP",
+        /// The runs show none of the other states. Longer runs are needed.
+        Unproven = "UNPROVEN",
+    }
 }
 
 impl State {
-    /// Returns the word shown in every format.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Steady => "STEADY",
-            Self::Drifting => "DRIFTING",
-            Self::Cliff => "CLIFF",
-            Self::WarmUp => "WARM-UP",
-            Self::Unproven => "UNPROVEN",
-        }
-    }
-
     /// Returns the meaning of the word, for a reader who sees it for the first time.
     pub fn meaning(self) -> &'static str {
         match self {

@@ -47,35 +47,23 @@ pub enum Outcome {
     Holds,
 }
 
-/// How much a finding affects a number, worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// The number is invalid, so reports leave it out.
-    #[serde(rename = "void")]
-    Invalidates,
-    /// The number measures something else, so reports relabel it.
-    #[serde(rename = "rename")]
-    Relabels,
-    /// The number is wrong in a known direction or by a known size.
-    #[serde(rename = "biased")]
-    Biases,
-    /// The number is unaffected; the finding is information.
-    Note,
+enum_of_words! {
+    /// How much a finding affects a number, worst first.
+    #[derive(PartialOrd, Ord)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    Severity {
+        /// The number is invalid, so reports leave it out.
+        Invalidates = "void",
+        /// The number measures something else, so reports relabel it.
+        Relabels = "rename",
+        /// The number is wrong in a known direction or by a known size.
+        Biases = "biased",
+        /// The number is unaffected; the finding is information.
+        Note = "note",
+    }
 }
 
 impl Severity {
-    /// Returns the word in formats for programs, the same as in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Invalidates => "void",
-            Self::Relabels => "rename",
-            Self::Biases => "biased",
-            Self::Note => "note",
-        }
-    }
-
     /// Returns the effect of a finding on a number, as printed in reports for people.
     pub fn effect(self) -> &'static str {
         match self {

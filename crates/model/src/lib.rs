@@ -28,6 +28,25 @@ macro_rules! stored_as_list {
     };
 }
 
+/// Declares an enum of which each value has one word: its serialized name, which is also printed and typed.
+macro_rules! enum_of_words {
+    ($(#[$attr:meta])* $name:ident { $($(#[$doc:meta])* $value:ident = $word:tt,)* }) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        $(#[$attr])*
+        pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $value,)* }
+
+        impl $name {
+            /// All values with their words.
+            pub const WORDS: [(&'static str, Self); [$($word),*].len()] = [$(($word, Self::$value)),*];
+
+            /// Returns the word of the value.
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$value => $word,)* }
+            }
+        }
+    };
+}
+
 pub mod captured;
 pub mod command;
 pub mod comparison;

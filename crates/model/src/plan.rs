@@ -19,7 +19,7 @@ use crate::verdict::{Condition, SlowdownLimit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything that one invocation measures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Plan {
     /// The command line as typed.
@@ -131,34 +131,7 @@ impl<'de> Deserialize<'de> for Plan {
 impl Plan {
     /// Returns a plan of one run without targets, jobs and conditions.
     pub fn new(command: Vec<String>, title: &str, study: Study) -> Self {
-        Self {
-            command,
-            title: title.into(),
-            targets: Vec::new(),
-            jobs: Vec::new(),
-            headline: 0,
-            runs: 1,
-            strategy: Strategy::Fixed,
-            attempts: 1,
-            fail_if: Vec::new(),
-            fail_if_slower: None,
-            seed: 0,
-            seed_again: None,
-            cold: false,
-            baseline_ns: 0,
-            making_ns: 0,
-            quick_ns: None,
-            budget_ns: None,
-            origins: Vec::new(),
-            injected_fault: None,
-            expect_device: None,
-            against: None,
-            study,
-            precondition: None,
-            op_log: None,
-            typed: None,
-            fleet_rank: None,
-        }
+        Self { command, title: title.into(), runs: 1, attempts: 1, study, ..Self::default() }
     }
 
     /// Returns the streams of all jobs.
@@ -304,7 +277,7 @@ pub struct BaselineSession {
 }
 
 /// A file or device of the plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// The typed path, made absolute. For a file that fathom creates: the directory.
     pub path: String,
@@ -346,20 +319,7 @@ pub struct Target {
 impl Target {
     /// Returns a target that is only read, without an identity.
     pub fn new(path: String, role: Role, bytes: u64) -> Self {
-        Self {
-            path,
-            role,
-            bytes,
-            block_bytes: 1,
-            writable: false,
-            identity: None,
-            unseen_users: false,
-            only_by_mark: false,
-            other_names: Vec::new(),
-            create: None,
-            made_for: MadeFor::Host,
-            common: None,
-        }
+        Self { path, role, bytes, block_bytes: 1, ..Self::default() }
     }
 }
 
@@ -395,7 +355,7 @@ pub struct Common {
 }
 
 /// How fathom uses a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// A test file that fathom creates in the directory and removes at the end.
@@ -405,6 +365,7 @@ pub enum Role {
     /// A block device.
     Device,
     /// No file or device, for engines that move no bytes.
+    #[default]
     None,
 }
 

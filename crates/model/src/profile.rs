@@ -317,11 +317,7 @@ impl Test {
     pub fn spec(&self, read_percent: u8, span: u64, job: &mut JobSpec) {
         job.name = Some(self.name_of(read_percent));
         let Some(compress) = self.rewrites else {
-            return job
-                .phases
-                .iter_mut()
-                .flat_map(|p| &mut p.streams)
-                .for_each(|s| self.fill_stream(read_percent, s));
+            return job.streams_mut().for_each(|s| self.fill_stream(read_percent, s));
         };
         let once =
             StopRule { operations: Some((span / u64::from(self.block_bytes)).max(1)), ..StopRule::default() };

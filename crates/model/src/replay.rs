@@ -2,7 +2,6 @@
 //! job.
 
 use crate::job::Kind;
-use crate::spec::number::word_of;
 use crate::verdict::AnswerWord;
 use serde::{Deserialize, Serialize};
 
@@ -60,28 +59,18 @@ impl Compared {
     }
 }
 
-/// When the operations of a capture are submitted again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ReplayPace {
-    /// Each operation follows the task's last completed operation after the same time as in the capture.
-    #[default]
-    Dependent,
-    /// At the times of the capture, independent of the target (open loop).
-    Timed,
-    /// As soon as there is room in the queue.
-    Fast,
-}
-
-impl ReplayPace {
-    /// All values with the text that a user types.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("dependent", Self::Dependent), ("timed", Self::Timed), ("fast", Self::Fast)];
-
-    /// Returns the value of the flag `--pace` for this pace.
-    pub fn word(self) -> &'static str {
-        word_of(&Self::ALL, &self)
+enum_of_words! {
+    /// When the operations of a capture are submitted again.
+    #[derive(Default)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    ReplayPace {
+        /// Each operation follows the task's last completed operation after the same time as in the capture.
+        #[default]
+        Dependent = "dependent",
+        /// At the times of the capture, independent of the target (open loop).
+        Timed = "timed",
+        /// As soon as there is room in the queue.
+        Fast = "fast",
     }
 }
 

@@ -17,7 +17,7 @@ use crate::payload::Written;
 use crate::record::attempts::{Disturbance, Preconditioned};
 use crate::replay::ReplayComparison;
 use crate::study::Studied;
-use crate::units::{show_count, show_ns, show_share};
+use crate::units::{show_counted, show_ns, show_share};
 use crate::verdict::Gate;
 pub use crate::verdict::{AnswerWord, CountsAs, Limiter, Producer, ReportAnswer, Verdict};
 use serde::{Deserialize, Serialize};
@@ -131,9 +131,8 @@ impl StoredFile {
     pub fn describe(files: &[Self]) -> Option<String> {
         let of_one = |file: &Self| {
             format!(
-                "{} extent{}, the largest contiguous piece has {} of the file",
-                show_count(file.extents as f64),
-                if file.extents == 1 { "" } else { "s" },
+                "{}, the largest contiguous piece has {} of the file",
+                show_counted(file.extents, "extent"),
                 show_share(file.largest_piece_share)
             )
         };

@@ -140,6 +140,16 @@ pub fn show_count(value: f64) -> String {
     if value < -0.5 { format!("-{out}") } else { out }
 }
 
+/// Formats a count with its noun: `1 run`, `2,000 runs`, `2 passes`.
+pub fn show_counted(count: u64, noun: &str) -> String {
+    let ending = match count {
+        1 => "",
+        _ if noun.ends_with(['s', 'h']) => "es",
+        _ => "s",
+    };
+    format!("{} {noun}{ending}", show_count(count as f64))
+}
+
 /// Formats a rate: from 100 on as a whole number with commas, below it with three digits.
 pub fn show_rate(value: f64) -> String {
     if value.abs() >= 100.0 { show_count(value) } else { three_digits(value) }
@@ -214,6 +224,9 @@ fn figures_are_formatted_with_units() {
     assert_eq!(rounded_up.map(show_ns), ["1.00 us", "1.00 ms", "1.00 s", "100 us", "10.0 us"]);
     assert_eq!([9.996, 99.96].map(show_rate), ["10.0", "100"]);
     assert_eq!(show_count(78_912.4), "78,912");
+    assert_eq!([0, 1, 2_000].map(|n| show_counted(n, "run")), ["0 runs", "1 run", "2,000 runs"]);
+    assert_eq!([1, 2].map(|n| show_counted(n, "pass")), ["1 pass", "2 passes"]);
+    assert_eq!([1, 2].map(|n| show_counted(n, "flush")), ["1 flush", "2 flushes"]);
     assert_eq!(show_rate(4.567), "4.57");
     assert_eq!(show_share(0.964), "96 %");
     assert_eq!([0.897, 1.052, 3.1].map(show_change), ["-10.3 %", "+5.2 %", "x 3.10"]);

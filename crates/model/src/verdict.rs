@@ -42,84 +42,54 @@ impl CountsAs {
     }
 }
 
-/// Answers to the questions that commands ask, and the outcomes of conditions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "UPPERCASE")]
-pub enum AnswerWord {
-    /// One candidate is the fastest.
-    Fastest,
-    /// The best candidate cannot be distinguished from others.
-    Tied,
-    /// A load meets the latency target.
-    Met,
-    /// No offered load meets the latency target.
-    Missed,
-    /// Above some number of hosts, more hosts add more latency than rate.
-    Knee,
-    /// No knee was reached: more hosts still add more rate than latency.
-    Scales,
-    /// The runs do not show that a target is faster. The sentence of the answer states the largest
-    /// possible difference.
-    #[serde(rename = "NO DIFFERENCE SEEN")]
-    NoDifferenceSeen,
-    /// The measurements do not answer the question.
-    #[serde(rename = "CANNOT TELL")]
-    CannotTell,
-    /// Every number is within the limit of its condition, with 95 % confidence.
-    Pass,
-    /// A number is beyond the limit of its condition, with 95 % confidence.
-    Fail,
-    /// The runs do not decide whether a number is within its limit: there are too few, or they
-    /// differ too much.
-    Inconclusive,
-    /// A finding that the user did not accept invalidates or relabels the number that a condition is about.
-    Invalid,
-}
-
-impl AnswerWord {
-    /// Returns the printed form.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Fastest => "FASTEST",
-            Self::Tied => "TIED",
-            Self::Met => "MET",
-            Self::Missed => "MISSED",
-            Self::Knee => "KNEE",
-            Self::Scales => "SCALES",
-            Self::NoDifferenceSeen => "NO DIFFERENCE SEEN",
-            Self::CannotTell => "CANNOT TELL",
-            Self::Pass => "PASS",
-            Self::Fail => "FAIL",
-            Self::Inconclusive => "INCONCLUSIVE",
-            Self::Invalid => "INVALID",
-        }
+enum_of_words! {
+    /// Answers to the questions that commands ask, and the outcomes of conditions.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    AnswerWord {
+        /// One candidate is the fastest.
+        Fastest = "FASTEST",
+        /// The best candidate cannot be distinguished from others.
+        Tied = "TIED",
+        /// A load meets the latency target.
+        Met = "MET",
+        /// No offered load meets the latency target.
+        Missed = "MISSED",
+        /// Above some number of hosts, more hosts add more latency than rate.
+        Knee = "KNEE",
+        /// No knee was reached: more hosts still add more rate than latency.
+        Scales = "SCALES",
+        /// The runs do not show that a target is faster. The sentence of the answer states the largest
+        /// possible difference.
+        NoDifferenceSeen = "NO DIFFERENCE SEEN",
+        /// The measurements do not answer the question.
+        CannotTell = "CANNOT TELL",
+        /// Every number is within the limit of its condition, with 95 % confidence.
+        Pass = "PASS",
+        /// A number is beyond the limit of its condition, with 95 % confidence.
+        Fail = "FAIL",
+        /// The runs do not decide whether a number is within its limit: there are too few, or they
+        /// differ too much.
+        Inconclusive = "INCONCLUSIVE",
+        /// A finding that the user did not accept invalidates or relabels the number that a condition is about.
+        Invalid = "INVALID",
     }
 }
 
-/// The verdict on a report or result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Verdict {
-    /// No finding changes the meaning of a number.
-    Valid,
-    /// A finding relabels or biases a number, or fathom could not check what was measured.
-    Suspect,
-    /// A finding invalidates a number, or there is no number.
-    Invalid,
+enum_of_words! {
+    /// The verdict on a report or result.
+    #[derive(PartialOrd, Ord)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    Verdict {
+        /// No finding changes the meaning of a number.
+        Valid = "VALID",
+        /// A finding relabels or biases a number, or fathom could not check what was measured.
+        Suspect = "SUSPECT",
+        /// A finding invalidates a number, or there is no number.
+        Invalid = "INVALID",
+    }
 }
 
 impl Verdict {
-    /// Returns the printed form, which is also used in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Valid => "VALID",
-            Self::Suspect => "SUSPECT",
-            Self::Invalid => "INVALID",
-        }
-    }
-
     /// Returns the verdict for results in files of versions that stored none.
     pub(crate) fn unknown() -> Self {
         Self::Suspect

@@ -9,6 +9,7 @@ use crate::job::Kind;
 use crate::machine::Place;
 use crate::payload::split_mix;
 use crate::stamp::{Damage, Expected, SECTOR, Stamp};
+use crate::units::show_counted;
 use crate::verdict::Producer;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -134,8 +135,11 @@ impl Verification {
         let fits = |n: Option<u64>| n.is_some_and(|n| i64::try_from(n).is_ok());
         if blocks == 0 || passes == 0 || sync_every == 0 || !fits(end) || !fits(writes) {
             return Err(format!(
-                "{blocks} blocks from byte {}, {passes} passes and a sync after {sync_every} writes are not possible",
-                self.offset_bytes
+                "{} from byte {}, {} and a sync after {} are not possible",
+                show_counted(blocks, "block"),
+                self.offset_bytes,
+                show_counted(passes.into(), "pass"),
+                show_counted(sync_every, "write")
             ));
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Failures that end the program without a report, each with its exit code and one message on standard error.
 
 use crate::stderr;
+use machine::error::MachineError;
 use std::process::ExitCode;
 pub use sys::cause;
 
@@ -62,11 +63,12 @@ impl Failure {
     }
 }
 
-impl From<machine::error::MachineError> for Failure {
-    fn from(error: machine::error::MachineError) -> Self {
-        match error.class() {
-            machine::error::Class::Usage => Self::Usage(error.to_string()),
-            machine::error::Class::Refused => Self::Refused(error.to_string()),
+impl From<MachineError> for Failure {
+    fn from(error: MachineError) -> Self {
+        match error {
+            MachineError::Usage(why) => Self::Usage(why),
+            MachineError::NotNamed(target) => Self::Usage(target.message),
+            MachineError::Refused(why) => Self::Refused(why),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::arena::Arena;
 use crate::check;
 use crate::file_pages::Flush;
 use crate::open_file::OpenFile;
-use crate::slots::{DRAIN_LIMIT, Done, Granted, Slots, WAIT_LIMIT};
+use crate::slots::{DRAIN_LIMIT, Done, Granted, Slots, WAIT_LIMIT, take_ready};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -274,10 +274,7 @@ impl Aio {
             // The next wait fails with the same error and returns it.
             let _ = self.fetch(0, 0);
         }
-        let mut taken = self.ready.len().min(done.len());
-        let kept = self.ready.len() - taken;
-        done[..taken].copy_from_slice(&self.ready[kept..]);
-        self.ready.truncate(kept);
+        let mut taken = take_ready(&mut self.ready, done);
         while taken < done.len() {
             let Some(event) = self.next_mapped() else { break };
             let Some(finished) = self.slots.release(event.data as u32, event.result as i32) else { continue };

@@ -5,8 +5,8 @@
 //! two files such as `sendfile(2)`.
 
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::{io, ptr};
 
@@ -15,6 +15,7 @@ pub(crate) const SLOT_ALIGN: usize = 4096;
 /// Size and alignment of a huge page on x86-64 and most other architectures. On other architectures the kernel ignores the request for huge
 /// pages.
 const HUGE: usize = 2 << 20;
+const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
 /// Memory for `slots` buffers of `slot_bytes` each.
 #[derive(Debug)]
@@ -26,7 +27,8 @@ pub struct Arena {
     slots: usize,
 }
 
-// SAFETY: the memory is private to this value; it is reached only through `&self` (raw addresses) and `&mut self`.
+// SAFETY: the memory belongs to this value or to the `MemoryFile` that contains it; it is reached only through `&self` (raw addresses) and
+// `&mut self`.
 unsafe impl Send for Arena {}
 
 impl Arena {
@@ -41,19 +43,7 @@ impl Arena {
         // One extra huge page, so that the mapping has an aligned part of the wanted size. The rest is unmapped below.
         let total = mapped.checked_add(HUGE).filter(|t| isize::try_from(*t).is_ok()).ok_or_else(too_big)?;
         // SAFETY: a new private anonymous mapping overlaps no memory in use.
-        let raw = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                total,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if raw == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let raw = unsafe { mmap_anonymous(ptr::null_mut(), total, READ_WRITE, MapFlags::PRIVATE) }?;
         let start = raw as usize;
         let aligned = start.next_multiple_of(HUGE);
         let (head, tail) = (aligned - start, start + total - aligned - mapped);
@@ -92,7 +82,9 @@ impl Arena {
     pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
         assert!(slot < self.slots, "slot {slot} of {}", self.slots);
         // SAFETY: the slot lies inside the mapping (slot < slots, stride * slots <= mapped), was zeroed by the kernel, and
-        // `&mut self` makes this the only reference.
+        // `&mut self` makes this the only reference. The pages of a mapped file are all allocated, and no other process has the file. Calls
+        // that move bytes into it use the reference that `MemoryFile::file` returns. The borrow checker allows no call of `file` while a
+        // slot is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(slot * self.stride), self.slot_bytes) }
     }
 
@@ -113,7 +105,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // SAFETY: exactly the part that `new` kept, unmapped once; no reference outlives `self`.
+        // SAFETY: exactly the part that `new` kept, or that `MemoryFile::new` mapped, unmapped once; no reference outlives `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped) };
     }
 }
@@ -137,11 +129,9 @@ fn too_big() -> io::Error {
 /// A mapped file of equal slots.
 #[derive(Debug)]
 pub struct MemoryFile {
+    /// The mapping of the whole file.
+    memory: Arena,
     file: File,
-    base: NonNull<u8>,
-    stride: usize,
-    slot_bytes: usize,
-    slots: usize,
 }
 
 impl MemoryFile {
@@ -151,19 +141,15 @@ impl MemoryFile {
     /// `InvalidInput` for no slots or too many bytes, `ENOSPC` without memory; or another error of the kernel.
     pub fn new(slots: usize, slot_bytes: usize) -> io::Result<Self> {
         let stride = stride(slots, slot_bytes)?;
-        let bytes = stride.checked_mul(slots).filter(|b| isize::try_from(*b).is_ok());
-        let bytes = bytes.ok_or_else(too_big)?;
+        let mapped = stride.checked_mul(slots).filter(|b| isize::try_from(*b).is_ok());
+        let mapped = mapped.ok_or_else(too_big)?;
         let file = File::from(memfd_create("fathom", MemfdFlags::CLOEXEC)?);
         // Allocate all pages now: touching a page without memory later would be a fatal signal.
-        fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)?;
+        fallocate(&file, FallocateFlags::empty(), 0, mapped as u64)?;
         // SAFETY: a new mapping at an address that the kernel chooses overlaps no memory in use.
-        let raw = unsafe {
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(ptr::null_mut(), bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
-        };
-        let base = NonNull::new(raw.cast::<u8>()).filter(|_| raw != libc::MAP_FAILED);
-        let base = base.ok_or_else(io::Error::last_os_error)?;
-        Ok(Self { file, base, stride, slot_bytes, slots })
+        let raw = unsafe { mmap(ptr::null_mut(), mapped, READ_WRITE, MapFlags::SHARED, &file, 0) }?;
+        let base = NonNull::new(raw.cast::<u8>()).ok_or_else(too_big)?;
+        Ok(Self { memory: Arena { base, mapped, stride, slot_bytes, slots }, file })
     }
 
     /// Returns the file. Do not change its length, and do not duplicate it: a call on the duplicate could write to a borrowed slot.
@@ -173,7 +159,7 @@ impl MemoryFile {
 
     /// Returns the offset of a slot in the file.
     pub fn offset(&self, slot: usize) -> u64 {
-        (slot * self.stride) as u64
+        (slot * self.memory.stride) as u64
     }
 
     /// Returns the buffer of a slot.
@@ -181,17 +167,7 @@ impl MemoryFile {
     /// # Panics
     /// If the slot does not exist: a defect of the caller.
     pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
-        assert!(slot < self.slots, "slot {slot} of {}", self.slots);
-        // SAFETY: the slot lies inside the mapping, whose pages are all allocated. No other process has the file. Calls that move bytes into
-        // it use the reference that `file` returns. The borrow checker allows no call of `file` while a slot is borrowed mutably.
-        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(slot * self.stride), self.slot_bytes) }
-    }
-}
-
-impl Drop for MemoryFile {
-    fn drop(&mut self) {
-        // SAFETY: exactly what `new` mapped, unmapped once; no reference outlives `self`.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.stride * self.slots) };
+        self.memory.slot_mut(slot)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Pages are evicted with `posix_fadvise`, which the crate `rustix` offers.
 
 use crate::check;
+use rustix::mm::{MapFlags, ProtFlags, mmap};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -60,15 +61,10 @@ pub fn mincore(file: &File, bytes: u64) -> io::Result<u64> {
     // SAFETY: a fresh mapping without any access right; it is never read. `states` has a byte for each of its pages. It is
     // unmapped before the function returns.
     let answer = unsafe {
-        let map =
-            libc::mmap(std::ptr::null_mut(), length, libc::PROT_NONE, libc::MAP_SHARED, file.as_raw_fd(), 0);
-        if map == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let answer = libc::mincore(map, length, states.as_mut_ptr());
-        let error = io::Error::last_os_error();
+        let map = mmap(std::ptr::null_mut(), length, ProtFlags::empty(), MapFlags::SHARED, file, 0)?;
+        let answer = check(libc::mincore(map, length, states.as_mut_ptr()));
         libc::munmap(map, length);
-        if answer == 0 { Ok(()) } else { Err(error) }
+        answer
     };
     answer.map(|()| states.iter().filter(|s| **s & 1 == 1).count() as u64)
 }

@@ -11,11 +11,12 @@
 use crate::check;
 use crate::ioctl::device_bytes;
 use crate::open_file::OpenFile;
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
@@ -23,15 +24,16 @@ use std::sync::atomic::{Ordering, compiler_fence, fence};
 
 /// Advice about a mapping (`madvise(2)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
 pub enum Advice {
     /// Pages are read in order.
-    Sequential,
+    Sequential = libc::MADV_SEQUENTIAL,
     /// Pages are read in random order.
-    Random,
+    Random = libc::MADV_RANDOM,
     /// All pages are needed soon.
-    WillNeed,
+    WillNeed = libc::MADV_WILLNEED,
     /// Huge pages shall be used.
-    HugePage,
+    HugePage = libc::MADV_HUGEPAGE,
 }
 
 /// A mapped file.
@@ -43,7 +45,7 @@ pub struct Mapping {
     file: File,
     writable: bool,
     /// `MAP_SHARED` or `MAP_PRIVATE`.
-    sharing: libc::c_int,
+    sharing: MapFlags,
     /// Whether a range contains zeros because it could not be mapped again after a failed access.
     broken: bool,
 }
@@ -66,13 +68,11 @@ impl Mapping {
         let (file, writable) = (file.file.try_clone()?, file.writable);
         let bytes = length(&file)?;
         let bytes = usize::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        let sharing = if private { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
-        let flags = sharing | if populate { libc::MAP_POPULATE } else { 0 };
+        let sharing = if private { MapFlags::PRIVATE } else { MapFlags::SHARED };
+        let flags = sharing | if populate { MapFlags::POPULATE } else { MapFlags::empty() };
         // SAFETY: a new mapping at an address that the kernel chooses overlaps no memory in use.
-        let raw =
-            unsafe { libc::mmap(ptr::null_mut(), bytes, protection(writable), flags, file.as_raw_fd(), 0) };
-        let base = NonNull::new(raw.cast::<u8>()).filter(|_| raw != libc::MAP_FAILED);
-        let base = base.ok_or_else(io::Error::last_os_error)?;
+        let raw = unsafe { mmap(ptr::null_mut(), bytes, protection(writable), flags, &file, 0) }?;
+        let base = NonNull::new(raw.cast::<u8>()).ok_or(Errno::NOMEM)?;
         Ok(Self { base, bytes, file, writable, sharing, broken: false })
     }
 
@@ -81,14 +81,8 @@ impl Mapping {
     /// # Errors
     /// `EINVAL` if the kernel was built without support for the advice.
     pub fn advise(&self, advice: Advice) -> io::Result<()> {
-        let number = match advice {
-            Advice::Sequential => libc::MADV_SEQUENTIAL,
-            Advice::Random => libc::MADV_RANDOM,
-            Advice::WillNeed => libc::MADV_WILLNEED,
-            Advice::HugePage => libc::MADV_HUGEPAGE,
-        };
         // SAFETY: exactly the mapping of this value; this advice changes no byte.
-        check(unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, number) })
+        check(unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, advice as libc::c_int) })
     }
 
     /// Copies bytes from the file, fewer at its end. All loads are complete when this returns.
@@ -172,16 +166,10 @@ impl Mapping {
         // SAFETY: whole pages of the mapping of this value, which is reached by address alone, are replaced by the same pages
         // of the file; only the last may go beyond the end of the file, as it did before.
         let remapped = unsafe {
-            libc::mmap(
-                start as *mut libc::c_void,
-                mapped,
-                protection(self.writable),
-                self.sharing | libc::MAP_FIXED,
-                self.file.as_raw_fd(),
-                at as libc::off_t,
-            )
+            let (protection, flags) = (protection(self.writable), self.sharing | MapFlags::FIXED);
+            mmap(start as *mut libc::c_void, mapped, protection, flags, &self.file, at as u64)
         };
-        self.broken = remapped == libc::MAP_FAILED;
+        self.broken = remapped.is_err();
         let remaining = length(&self.file).unwrap_or(0).saturating_sub(offset);
         // A truncated file still has the bytes before its end. These were copied completely.
         if remaining < bytes as u64 {
@@ -211,8 +199,8 @@ fn length(file: &File) -> io::Result<u64> {
     if about.file_type().is_block_device() { device_bytes(file) } else { Ok(about.len()) }
 }
 
-fn protection(writable: bool) -> libc::c_int {
-    libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 }
+fn protection(writable: bool) -> ProtFlags {
+    ProtFlags::READ | if writable { ProtFlags::WRITE } else { ProtFlags::empty() }
 }
 
 /// Waits for all loads, so that the next timestamp is taken after them. `rdtsc` does not wait for earlier loads, but `lfence` does.
@@ -311,16 +299,10 @@ extern "C" fn on_bus(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c
         // SAFETY: the page contains an address of the watched range. The range is in a mapping that its owner watches through
         // `hits_missing_page` and accesses by raw address alone, so replacing the page invalidates no reference.
         let placed = unsafe {
-            libc::mmap(
-                page as *mut libc::c_void,
-                *page_bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
-                -1,
-                0,
-            )
+            let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+            mmap_anonymous(page as *mut libc::c_void, *page_bytes, protection(true), flags)
         };
-        placed != libc::MAP_FAILED
+        placed.is_ok()
     });
     if !handled {
         // SAFETY: the kernel returned this action. After the return the access is repeated, and this action handles its signal.

@@ -9,7 +9,7 @@
 use crate::arena::Arena;
 use crate::file_pages::Flush;
 use crate::open_file::OpenFile;
-use crate::slots::{DRAIN_LIMIT, Done, Slots, WAIT_LIMIT};
+use crate::slots::{DRAIN_LIMIT, Done, Slots, WAIT_LIMIT, take_ready};
 use libc::aiocb;
 use std::io;
 use std::mem::ManuallyDrop;
@@ -37,12 +37,6 @@ pub struct PosixAio {
     list: Vec<*const aiocb>,
     /// Completions that have not been reaped.
     ready: Vec<Done>,
-}
-
-impl std::fmt::Debug for PosixAio {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PosixAio").field("slots", &self.slots).finish_non_exhaustive()
-    }
 }
 
 impl PosixAio {
@@ -190,11 +184,7 @@ impl PosixAio {
         if self.ready.is_empty() {
             self.collect();
         }
-        let taken = self.ready.len().min(done.len());
-        let kept = self.ready.len() - taken;
-        done[..taken].copy_from_slice(&self.ready[kept..]);
-        self.ready.truncate(kept);
-        taken
+        take_ready(&mut self.ready, done)
     }
 
     /// Checks every operation in flight, because the interface cannot list the completed ones.

@@ -53,12 +53,6 @@ pub struct Ring {
     entered: bool,
 }
 
-impl std::fmt::Debug for Ring {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ring").field("slots", &self.slots).finish_non_exhaustive()
-    }
-}
-
 impl Ring {
     /// Sets up a ring with an entry for each slot of the arena, or two entries with a submission thread. Only the calling thread can use
     /// the ring.

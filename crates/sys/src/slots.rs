@@ -19,6 +19,16 @@ pub struct Done {
     pub result: i32,
 }
 
+/// Moves the last completions of `ready` to `done`, as many as fit, and returns their number.
+#[inline]
+pub fn take_ready(ready: &mut Vec<Done>, done: &mut [Done]) -> usize {
+    let taken = ready.len().min(done.len());
+    let kept = ready.len() - taken;
+    done[..taken].copy_from_slice(&ready[kept..]);
+    ready.truncate(kept);
+    taken
+}
+
 /// Maximum time that a wait stays in the kernel, so that a stop is noticed.
 pub const WAIT_LIMIT: Duration = Duration::from_millis(100);
 /// How long a drop waits for operations in flight before it leaks their buffers and files.

@@ -1,5 +1,5 @@
-//! The calling thread: its CPU time and switches, its CPUs, priorities and timers, the NUMA nodes of its memory (`set_mempolicy(2)`), and
-//! its signal mask.
+//! The calling thread: its CPU time and switches, its CPUs and priorities, the NUMA nodes of its memory (`set_mempolicy(2)`), and its
+//! signal mask.
 
 use crate::check;
 use std::fs::File;
@@ -246,26 +246,16 @@ const WORD_BITS: usize = libc::c_ulong::BITS as usize;
 
 /// How memory is allocated from NUMA nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
 pub enum MemoryPolicy {
     /// From the node of the CPU that touches the memory.
-    Local,
+    Local = libc::MPOL_LOCAL,
     /// Only from these nodes.
-    Bind,
+    Bind = libc::MPOL_BIND,
     /// Preferably from this node.
-    Prefer,
+    Prefer = libc::MPOL_PREFERRED,
     /// From these nodes in turn, one page each.
-    Interleave,
-}
-
-impl MemoryPolicy {
-    fn number(self) -> libc::c_int {
-        match self {
-            Self::Local => libc::MPOL_LOCAL,
-            Self::Bind => libc::MPOL_BIND,
-            Self::Prefer => libc::MPOL_PREFERRED,
-            Self::Interleave => libc::MPOL_INTERLEAVE,
-        }
-    }
+    Interleave = libc::MPOL_INTERLEAVE,
 }
 
 /// Sets the nodes for memory that the calling thread allocates from now on. `nodes` is empty with [`MemoryPolicy::Local`].
@@ -285,7 +275,7 @@ pub fn set_memory_policy(policy: MemoryPolicy, nodes: &[u32]) -> io::Result<()> 
     // SAFETY: the mask lives in this frame. The kernel reads one bit less than the given number,
     // which is the length of the mask; a null mask has 0 bits. The call changes nothing but the
     // policy of this thread.
-    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, policy.number(), mask, bits) }).map_err(|e| {
+    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, policy as libc::c_int, mask, bits) }).map_err(|e| {
         let why = format!(
             "this process may not choose NUMA nodes for its memory ({e}); remove the option that names them"
         );
@@ -333,15 +323,6 @@ pub fn own_file_table() -> io::Result<()> {
     check(unsafe { libc::unshare(libc::CLONE_FILES) })
 }
 
-/// Lets timers of the calling thread expire on time instead of up to 50 us late (`PR_SET_TIMERSLACK`).
-///
-/// # Errors
-/// An error of the kernel; none is known for a valid call.
-pub fn precise_timers() -> io::Result<()> {
-    // SAFETY: the call takes numbers only, and changes nothing but a property of this thread.
-    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) })
-}
-
 /// Returns the memory policy of the calling thread, and the nodes of the policy (`get_mempolicy(2)`).
 #[cfg(test)]
 fn current_policy() -> (libc::c_int, Vec<u32>) {
@@ -375,7 +356,6 @@ fn a_thread_stays_on_its_cpu_and_a_missing_cpu_is_named() {
             assert!(why.contains(named), "{why}");
         }
         place(&[], None).unwrap_or_else(|e| panic!("{e}"));
-        precise_timers().unwrap_or_else(|e| panic!("{e}"));
     })
     .join()
     .unwrap_or_else(|_| panic!("the thread panicked"));
@@ -445,7 +425,7 @@ fn the_kernel_reports_the_policy_that_was_set() {
             std::thread::spawn(move || set_memory_policy(policy, &asked).map(|()| current_policy())).join();
         let seen = seen.unwrap_or_else(|_| panic!("the thread panicked"));
         match seen {
-            Ok(seen) => assert_eq!(seen, (policy.number(), nodes.to_vec()), "{policy:?}"),
+            Ok(seen) => assert_eq!(seen, (policy as libc::c_int, nodes.to_vec()), "{policy:?}"),
             Err(e) => println!("SKIPPED: {e}"),
         }
     }

@@ -22,17 +22,16 @@ pub struct Interval {
 /// Latencies of a device's requests, and how many of them were sequential.
 #[derive(Debug, Default)]
 struct DeviceCounts {
-    read: Histogram,
-    write: Histogram,
+    reads: MovedCounts,
+    writes: MovedCounts,
     discard: Histogram,
     flush: Histogram,
-    reads: OrderCounts,
-    writes: OrderCounts,
 }
 
-/// Numbers of sequential and random requests of a device in one direction.
+/// Latencies of a device's requests in one direction, and numbers of its sequential and random requests.
 #[derive(Debug, Default)]
-struct OrderCounts {
+struct MovedCounts {
+    latency: Histogram,
     sequential: u64,
     random: u64,
     random_bytes: u64,
@@ -105,14 +104,8 @@ impl Interval {
 impl DeviceCounts {
     fn add(&mut self, op: Op, row: &Row, ns: u64) {
         match op {
-            Op::Read => {
-                self.read.record(ns);
-                self.reads.add(row);
-            }
-            Op::Write | Op::Zeroes => {
-                self.write.record(ns);
-                self.writes.add(row);
-            }
+            Op::Read => self.reads.add(row, ns),
+            Op::Write | Op::Zeroes => self.writes.add(row, ns),
             Op::Discard => self.discard.record(ns),
             Op::Flush => self.flush.record(ns),
             Op::Other => {}
@@ -120,30 +113,33 @@ impl DeviceCounts {
     }
 
     fn take(&mut self) -> Latencies {
-        let figures = |histogram: &mut Histogram| {
-            let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / NS_PER_MS);
-            let latency = histogram.max_ns().map(|max| Latency {
-                requests: histogram.count(),
-                p50_ms: ms(histogram.supported_quantile_ns(0.5)),
-                p99_ms: ms(histogram.supported_quantile_ns(0.99)),
-                max_ms: max as f64 / NS_PER_MS,
-                sequential_percent: None,
-                random_bytes: None,
-            });
-            histogram.clear();
-            latency
-        };
         Latencies {
-            read: self.reads.take(figures(&mut self.read)),
-            write: self.writes.take(figures(&mut self.write)),
-            discard: figures(&mut self.discard),
-            flush: figures(&mut self.flush),
+            read: self.reads.take(),
+            write: self.writes.take(),
+            discard: take_latency(&mut self.discard),
+            flush: take_latency(&mut self.flush),
         }
     }
 }
 
-impl OrderCounts {
-    fn add(&mut self, row: &Row) {
+/// Returns the latencies since the last call, and resets them; `None` if there are none.
+fn take_latency(histogram: &mut Histogram) -> Option<Latency> {
+    let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / NS_PER_MS);
+    let latency = histogram.max_ns().map(|max| Latency {
+        requests: histogram.count(),
+        p50_ms: ms(histogram.supported_quantile_ns(0.5)),
+        p99_ms: ms(histogram.supported_quantile_ns(0.99)),
+        max_ms: max as f64 / NS_PER_MS,
+        sequential_percent: None,
+        random_bytes: None,
+    });
+    histogram.clear();
+    latency
+}
+
+impl MovedCounts {
+    fn add(&mut self, row: &Row, ns: u64) {
+        self.latency.record(ns);
         if self.ends.find(row.sector).is_some() {
             self.sequential += 1;
         } else {
@@ -153,9 +149,9 @@ impl OrderCounts {
         self.ends.push(row.end());
     }
 
-    /// Adds to a latency how sequential the requests since the last call were, and resets the
-    /// counts.
-    fn take(&mut self, latency: Option<Latency>) -> Option<Latency> {
+    /// Returns the latencies since the last call and how sequential the requests were, and resets them.
+    fn take(&mut self) -> Option<Latency> {
+        let latency = take_latency(&mut self.latency);
         let [sequential, random, bytes] =
             [&mut self.sequential, &mut self.random, &mut self.random_bytes].map(std::mem::take);
         let share = |n: u64, of: u64| (of > 0).then(|| n as f64 / of as f64);

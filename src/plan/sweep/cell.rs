@@ -51,7 +51,6 @@ pub(super) struct GridBuilder<'a> {
     pub(super) loads: Loads,
     /// What denies io_uring, if its replacement is used.
     pub(super) denial: Option<String>,
-    pub(super) is_cache_typed: bool,
     pub(super) specs: Vec<JobSpec>,
     pub(super) cells: Vec<Cell>,
     pub(super) skipped: Vec<Skipped>,
@@ -66,10 +65,6 @@ struct Point<'a> {
     engine: &'a EngineSpec,
     entry: &'static Entry,
     assignment: Assignment,
-    /// Number of named targets.
-    named: u32,
-    /// The path of the cell's target, if the sweep measures each target separately.
-    target: Option<String>,
     /// The start, if given.
     at: Option<CellStart>,
     batch: Option<u32>,
@@ -120,28 +115,12 @@ impl GridBuilder<'_> {
                 names().join(", --")
             )));
         }
-        let named = (self.targets.len() as u32).max(1);
         for (mode, cache) in modes {
             for (assignment, offset, batch) in &ways {
                 let (assignment, batch) = (*assignment, *batch);
                 let at = offset.map(|offset| self.cell_start(offset, assignment));
-                let target = assignment.only_target.and_then(|at| axes.target.get(at)).cloned();
                 for (bs, depth) in sizes.iter().flat_map(|bs| depths.iter().map(move |d| (*bs, *d))) {
-                    let target = target.clone();
-                    self.add(&Point {
-                        work,
-                        mode,
-                        cache,
-                        engine,
-                        entry,
-                        assignment,
-                        named,
-                        target,
-                        at,
-                        batch,
-                        bs,
-                        depth,
-                    });
+                    self.add(&Point { work, mode, cache, engine, entry, assignment, at, batch, bs, depth });
                 }
             }
         }
@@ -183,13 +162,39 @@ impl GridBuilder<'_> {
     }
 
     fn add(&mut self, point: &Point) {
-        let setting = point.to_setting();
+        let setting = self.setting(point);
         if let Some(why) = self.find_hindrance(point, &setting) {
             self.skipped.push(Skipped { setting, why });
             return;
         }
         let job = self.add_job(self.make_spec(point), &setting);
         self.cells.push(Cell { setting, job });
+    }
+
+    /// Describes the settings of a cell.
+    fn setting(&self, point: &Point) -> Setting {
+        let Assignment { workers, targets, targets_of_last, only_target } = point.assignment;
+        let (rw, mix, spec) = match point.work {
+            CellWork::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::describe), None),
+            CellWork::Named(spec) => (String::new(), None, Some(spec.name.clone())),
+        };
+        Setting {
+            block_bytes: point.bs,
+            depth: point.depth,
+            workers,
+            engine: point.engine.to_flag(),
+            cache: point.cache,
+            rw,
+            mix,
+            batch: point.batch,
+            mode: point.mode.map(|m| m.name.into()),
+            spec,
+            targets: (self.targets.len() > 1 && only_target.is_none()).then_some(targets),
+            targets_of_last,
+            target: only_target.and_then(|at| self.sweep_spec.axes.target.get(at)).cloned(),
+            offset_bytes: point.at.map(|at| at.bytes),
+            offset_percent: point.at.and_then(|at| at.percent),
+        }
     }
 
     /// Returns the index of the cell's job. Cells with equal jobs on this system share one, unless the preset measures each cell.
@@ -251,16 +256,20 @@ impl GridBuilder<'_> {
 
     /// Makes the job of a cell.
     fn make_spec(&self, point: &Point) -> JobSpec {
-        let mut job = point.make_spec(&self.base, point.entry.moves_bytes || self.is_cache_typed);
+        let mut job = self.base.clone();
         let first = |count: u32| -> Vec<String> {
             let used = self.targets.iter().take(count as usize);
             used.map(|t| name::text(&t.path)).collect()
         };
         let Assignment { workers, targets, targets_of_last, .. } = point.assignment;
         let mine = self.used_targets(point.assignment).iter();
-        let mine: Vec<String> = mine.filter(|_| targets < point.named).map(|t| name::text(&t.path)).collect();
+        let is_part = (targets as usize) < self.targets.len();
+        let has_cache = point.entry.moves_bytes || self.sweep_spec.flags.contains(&"cache");
+        let mine: Vec<String> = mine.filter(|_| is_part).map(|t| name::text(&t.path)).collect();
         for PhaseSpec { streams, .. } in &mut job.phases {
             for stream in &mut *streams {
+                point.apply(stream);
+                stream.cache = has_cache.then_some(point.cache);
                 // Plan it like a stream with the default engine, so that the replacement by libaio is recorded.
                 if self.denial.is_some() && point.entry.max_depth > 1 {
                     stream.engine = None;
@@ -306,7 +315,6 @@ impl GridBuilder<'_> {
             let Some(rw) = [Rw::Read, Rw::Write].into_iter().find(|rw| rw.word() == work) else { continue };
             let grows = (rw == Rw::Write).then(|| (GROW.to_owned(), None));
             let engine = EngineSpec { name: "sync".into(), options: grows.into_iter().collect() };
-            let named = self.targets.len() as u32;
             for (name, bs) in BASELINES {
                 let Some(bytes) = self.baseline_bytes(bs) else { continue };
                 let point = Point {
@@ -316,14 +324,12 @@ impl GridBuilder<'_> {
                     engine: &engine,
                     entry,
                     assignment: Assignment::new(1, 1),
-                    named,
-                    target: None,
                     at: None,
                     batch: None,
                     bs,
                     depth: 1,
                 };
-                let setting = point.to_setting();
+                let setting = self.setting(&point);
                 // An existing file is not new, and fathom never truncates it.
                 if rw == Rw::Write && role != Role::Made {
                     let why =
@@ -396,51 +402,22 @@ fn find_hindrance_on(target: &TargetFacts, point: &Point) -> Option<String> {
 }
 
 impl Point<'_> {
-    fn to_setting(&self) -> Setting {
-        let Assignment { workers, targets, targets_of_last, only_target } = self.assignment;
-        let (rw, mix, spec) = match self.work {
-            CellWork::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::describe), None),
-            CellWork::Named(spec) => (String::new(), None, Some(spec.name.clone())),
-        };
-        Setting {
-            block_bytes: self.bs,
-            depth: self.depth,
-            workers,
-            engine: self.engine.to_flag(),
-            cache: self.cache,
-            rw,
-            mix,
-            batch: self.batch,
-            mode: self.mode.map(|m| m.name.into()),
-            spec,
-            targets: (self.named > 1 && only_target.is_none()).then_some(targets),
-            targets_of_last,
-            target: self.target.clone(),
-            offset_bytes: self.at.map(|at| at.bytes),
-            offset_percent: self.at.and_then(|at| at.percent),
-        }
-    }
-
-    fn make_spec(&self, base: &JobSpec, with_cache: bool) -> JobSpec {
-        let mut job = base.clone();
-        for stream in job.streams_mut() {
-            match self.work {
-                CellWork::Plain(rw, mix) => {
-                    (stream.rw, stream.mix) = (Some(*rw), *mix);
-                    stream.bs = Some(PerKind::all(Sizes::Fixed(self.bs)));
-                }
-                CellWork::Named(spec) => stream.resolved.access.lines.clone_from(&spec.lines),
+    /// Gives a stream the settings of the point, except its cache mode, targets and start.
+    fn apply(&self, stream: &mut StreamSpec) {
+        match self.work {
+            CellWork::Plain(rw, mix) => {
+                (stream.rw, stream.mix) = (Some(*rw), *mix);
+                stream.bs = Some(PerKind::all(Sizes::Fixed(self.bs)));
             }
-            stream.depth = Some(self.depth);
-            stream.give("workers").workers = self.assignment.workers;
-            stream.engine = Some(self.engine.clone());
-            stream.cache = with_cache.then_some(self.cache);
-            stream.batch = self.batch.map(|submit| Batch { submit, complete: 1 });
-            stream.random = stream.random.take().filter(|_| self.work.is_random());
-            stream.compress = stream.compress.filter(|_| self.work.writes());
-            stream.dedup = stream.dedup.filter(|_| self.work.writes());
+            CellWork::Named(spec) => stream.resolved.access.lines.clone_from(&spec.lines),
         }
-        job
+        stream.depth = Some(self.depth);
+        stream.give("workers").workers = self.assignment.workers;
+        stream.engine = Some(self.engine.clone());
+        stream.batch = self.batch.map(|submit| Batch { submit, complete: 1 });
+        stream.random = stream.random.take().filter(|_| self.work.is_random());
+        stream.compress = stream.compress.filter(|_| self.work.writes());
+        stream.dedup = stream.dedup.filter(|_| self.work.writes());
     }
 }
 

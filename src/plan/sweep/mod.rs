@@ -76,7 +76,6 @@ pub(in crate::plan) fn grid_jobs(
         targets,
         loads,
         denial: denial.filter(|_| axes.engine.is_empty()).map(str::to_owned),
-        is_cache_typed: sweep_spec.flags.contains(&"cache"),
         specs: Vec::new(),
         cells: Vec::new(),
         skipped: Vec::new(),
@@ -98,18 +97,16 @@ pub(in crate::plan) fn grid_jobs(
     }
     record_axes(axes, sweep_spec, origins);
     origins.record("cells", &format!("{} to measure, {} skipped", cells.len(), skipped.len()), "the axes");
-    if let Some(preset) = sweep_spec.preset.filter(|p| p.is_in_order()) {
-        return plan_in_order(request, sweep_spec, builder, preset.rounds(), origins);
-    }
-    let baselines = builder.add_baselines();
-    let works = model::sweep::works(&builder.cells);
-    let runs = request.job.runs.unwrap_or(CELL_RUNS);
-    let jobs = builder.specs.len() - baselines.len();
-    let finals = works.len() * 2 * FRESH_RUNS + baselines.len() * FRESH_RUNS;
-    let tolerance = origins.choose("--tolerance", sweep_spec.tolerance, TOLERANCE, |share| {
-        format!("{}%", (1000.0 * share).round() / 10.0)
-    });
-    let search = plan_search(sweep_spec, jobs, finals, runs, &builder, request, origins)?;
+    let (mut baselines, mut tolerance) = (Vec::new(), TOLERANCE);
+    let search = if let Some(preset) = sweep_spec.preset.filter(|p| p.is_in_order()) {
+        Search::InOrder(plan_in_order(request, &builder, preset.rounds(), origins)?)
+    } else {
+        baselines = builder.add_baselines();
+        tolerance = origins.choose("--tolerance", sweep_spec.tolerance, TOLERANCE, |share| {
+            format!("{}%", (1000.0 * share).round() / 10.0)
+        });
+        plan_search(request, &builder, baselines.len(), origins)?
+    };
     let GridBuilder { specs, cells, skipped, .. } = builder;
     let preset = sweep_spec.preset.map(|p| p.name.to_owned());
     let grid = Grid { preset, cells, skipped, baselines, search, tolerance, measures };
@@ -289,12 +286,7 @@ fn choose_measures(
     }
     let all: BTreeMap<String, Measure> =
         works.iter().map(|work| (work.name(), sweep_spec.by.unwrap_or(work.measure()))).collect();
-    let mut words: Vec<&str> = Vec::new();
-    for measure in all.values().map(|m| m.word()) {
-        if !words.contains(&measure) {
-            words.push(measure);
-        }
-    }
+    let words = model::distinct(all.values().map(|m| m.word()));
     let from = if sweep_spec.by.is_some() { "command line" } else { "default" };
     origins.record("--by", &words.join(", "), from);
     all
@@ -356,16 +348,15 @@ fn kinds_of(mix: Mix) -> Vec<Kind> {
 /// Assumed cost of a run besides its window: snapshots, eviction, final sync. 10 ms were measured with direct reads.
 const OVERHEAD_NS: u64 = 20_000_000;
 
-/// Plans a grid whose cells are measured in order.
+/// Plans when a grid whose cells are measured in order ends.
 fn plan_in_order(
     request: &Request,
-    sweep_spec: &SweepSpec,
-    builder: GridBuilder,
+    builder: &GridBuilder,
     preset_rounds: Option<Rounds>,
     origins: &mut Origins,
-) -> Result<Jobs, Failure> {
+) -> Result<Until, Failure> {
     let until =
-        preset_rounds.map_or(Ok(Until::Slow), |preset_rounds| end_of_rounds(&builder, preset_rounds))?;
+        preset_rounds.map_or(Ok(Until::Slow), |preset_rounds| end_of_rounds(builder, preset_rounds))?;
     let time = builder.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
     let is_time_typed = request.job.phases.first().is_some_and(|p| p.time.is_some());
     let from = if is_time_typed { "command line".into() } else { request.origin("time") };
@@ -384,17 +375,7 @@ fn plan_in_order(
         }
     };
     origins.record("ends by", &words, &request.origin("preset"));
-    let GridBuilder { specs, cells, skipped, .. } = builder;
-    let grid = Grid {
-        preset: sweep_spec.preset.map(|p| p.name.to_owned()),
-        cells,
-        skipped,
-        baselines: Vec::new(),
-        search: Search::InOrder(until),
-        tolerance: TOLERANCE,
-        measures: BTreeMap::new(),
-    };
-    Ok(Jobs { specs, study: grid.into(), ..Jobs::default() })
+    Ok(until)
 }
 
 /// Returns when the rounds of a preset end. A preset that repeats until writes of one size are steady needs a cell with these writes.
@@ -435,16 +416,16 @@ impl StudyPlan for Grid {
     }
 }
 
-/// Plans the time budget and strategy of a search.
+/// Plans the time budget and strategy of a search. The jobs of the baselines are the last ones.
 fn plan_search(
-    sweep_spec: &SweepSpec,
-    jobs: usize,
-    finals: usize,
-    runs: u32,
-    builder: &GridBuilder,
     request: &Request,
+    builder: &GridBuilder,
+    baselines: usize,
     origins: &mut Origins,
 ) -> Result<Search, Failure> {
+    let runs = request.job.runs.unwrap_or(CELL_RUNS);
+    let jobs = builder.specs.len() - baselines;
+    let finals = (model::sweep::works(&builder.cells).len() * 2 + baselines) * FRESH_RUNS;
     let piece_ns = builder.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
     let warmup_ns = builder.base.phases.first().and_then(|p| p.warmup).unwrap_or(0);
     let window_ns = request.job.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
@@ -452,7 +433,7 @@ fn plan_search(
     let run_ns = |window_ns: u64| window_ns + warmup_ns + OVERHEAD_NS;
     let from = |set: bool| if set { "command line" } else { "default" };
     let is_time_typed = request.job.phases.first().is_some_and(|p| p.time.is_some());
-    if sweep_spec.exhaustive {
+    if builder.sweep_spec.exhaustive {
         let exhaustive = with_extra_runs(jobs as u64 * u64::from(runs)).saturating_mul(run_ns(window_ns));
         let words = format!("{} a run, {runs} runs a cell", show_ns(window_ns as f64));
         origins.record("--time", &words, from(is_time_typed));

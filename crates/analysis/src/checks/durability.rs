@@ -418,10 +418,7 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
             Severity::Biases,
             evidence([("runs_without_sync", failed as f64)]),
             "The final sync did not succeed in {failed} of {}: writes of {} may not be durable.",
-            match case.runs.len() {
-                1 => "1 run".to_owned(),
-                count => format!("{count} runs"),
-            },
+            show_counted(case.runs.len() as u64, "run"),
             if failed == 1 { "this run" } else { "these runs" }
         )
         .with_fix("See the notes for the reason (`dmesg` shows disk errors), and measure again.".to_owned())
@@ -552,18 +549,18 @@ fn check_nfs_calls(case: &Case, name: &str) -> Known<Detail> {
         return Ok(detail!(
             Severity::Relabels,
             evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
-            "{name} sent no write to a server, although {} syncs were requested.",
-            show_count(syncs as f64)
+            "{name} sent no write to a server, although fathom requested {}.",
+            show_counted(syncs, "sync")
         )
         .relabelled(Rename::Condition("not durable".into())));
     }
     Ok(detail!(
         Severity::Note,
         evidence([]),
-        "{name} acknowledged {} writes and {} commits, but this machine cannot see whether a server has them \
+        "{name} acknowledged {} and {}, but this machine cannot see whether a server has them \
          on its media.",
-        show_count(writes as f64),
-        show_count(commits as f64)
+        show_counted(writes, "write"),
+        show_counted(commits, "commit")
     ))
 }
 

@@ -18,5 +18,7 @@ pub(crate) use model::finding::{CheckId, Severity};
 pub(crate) use model::histogram::Histogram;
 pub(crate) use model::job::{Kind, Order, Pace, Pattern, Stream};
 pub(crate) use model::machine::{Layer, LayerKind, Place};
-pub(crate) use model::units::{show_bytes, show_count, show_ns, show_rate, show_seconds, show_share};
+pub(crate) use model::units::{
+    show_bytes, show_count, show_counted, show_ns, show_rate, show_seconds, show_share,
+};
 pub(crate) use std::collections::{BTreeMap, BTreeSet};

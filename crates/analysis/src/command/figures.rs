@@ -6,6 +6,7 @@
 //! 4. The kernel charges write-back to no process: written bytes of a device that are not the command's data belong to other processes or to
 //!    the file system's journal.
 
+use crate::case::whole_disk;
 use crate::figures::kernel_text::{number_of_key, pressure_us};
 use model::Known;
 use model::command::{
@@ -13,7 +14,7 @@ use model::command::{
     NamedFiles, Requests, Stream, Syncs,
 };
 use model::evidence::{BlockStat, Moment, Snapshot, cgroup_v1, cgroup_v2, meminfo_bytes};
-use model::machine::{Layer, LayerKind, Machine};
+use model::machine::{Layer, Machine};
 use model::record::{CommandRecord, Record, Run};
 use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeMap;
@@ -457,13 +458,10 @@ pub(super) fn device_numbers(machine: Option<&Machine>) -> Vec<String> {
 /// Returns the number of a partition's disk, otherwise the layer's own. Limits and charges of a partition are those of
 /// its disk.
 fn disk_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
-    if top.kind != LayerKind::Partition {
-        return Some(top.number.clone());
-    }
     let mut places = machine.into_iter().flat_map(|machine| &machine.places);
     places.find_map(|place| {
-        let partition = place.layers.iter().find(|layer| layer.name == top.name)?;
-        Some(place.layers.get(*partition.below.first()?)?.number.clone())
+        let layer = place.layers.iter().find(|layer| layer.name == top.name)?;
+        Some(whole_disk(place, layer).number.clone())
     })
 }
 

@@ -39,10 +39,8 @@ pub(super) const AVAILABLE_ENGINE: &str = "available engine";
 pub(super) struct Aspect {
     name: String,
     value: Known<String>,
-    /// Whether the aspect is an engine that replaced a denied default engine.
-    is_fallback: bool,
-    /// Note about a denied default engine, which messages add to the value. It is not compared.
-    remark: String,
+    /// Note about a denied default engine that this engine replaced. Messages add it to the value. It is not compared.
+    fallback_note: Option<String>,
     /// Whether results with different values measured different work.
     refuses: bool,
 }
@@ -156,12 +154,14 @@ pub(super) fn compare_aspects(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, V
     for (x, y) in pairs {
         match (x.value, y.value) {
             (Ok(a), Ok(b)) if a == b => {}
-            (Ok(a), Ok(b)) if x.is_fallback || y.is_fallback => different.push(Difference {
-                aspect: AVAILABLE_ENGINE.into(),
-                a: a + &x.remark,
-                b: b + &y.remark,
-                refuses: true,
-            }),
+            (Ok(a), Ok(b)) if x.fallback_note.is_some() || y.fallback_note.is_some() => {
+                different.push(Difference {
+                    aspect: AVAILABLE_ENGINE.into(),
+                    a: a + &x.fallback_note.unwrap_or_default(),
+                    b: b + &y.fallback_note.unwrap_or_default(),
+                    refuses: true,
+                });
+            }
             (Ok(a), Ok(b)) => different.push(Difference { aspect: x.name, a, b, refuses: x.refuses }),
             (Err(why), _) | (_, Err(why)) => unknown.push(format!("{}: {why}", x.name)),
         }
@@ -170,7 +170,7 @@ pub(super) fn compare_aspects(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, V
 }
 
 fn aspect(name: &str, value: String, refuses: bool) -> Aspect {
-    Aspect { name: name.into(), value: Ok(value), is_fallback: false, remark: String::new(), refuses }
+    Aspect { name: name.into(), value: Ok(value), fallback_note: None, refuses }
 }
 
 /// Returns the requested work. Results with other values measure different work.
@@ -289,13 +289,8 @@ fn engine_aspect(stream: &Stream) -> Aspect {
     let colon = if options.is_empty() { "" } else { ":" };
     let fallback = stream.engine_fallback.as_ref();
     Aspect {
-        name: "engine".into(),
-        value: Ok(format!("{}{colon}{options}", stream.engine)),
-        remark: fallback.map_or_else(String::new, |f| {
-            format!(" in place of {}, which was denied ({})", f.wanted, f.cause)
-        }),
-        is_fallback: fallback.is_some(),
-        refuses: false,
+        fallback_note: fallback.map(|f| format!(" in place of {}, which was denied ({})", f.wanted, f.cause)),
+        ..aspect("engine", format!("{}{colon}{options}", stream.engine), false)
     }
 }
 

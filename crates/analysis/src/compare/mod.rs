@@ -27,9 +27,10 @@ use model::plan;
 use model::plan::{Plan, Strategy};
 use model::record::{Record, Run};
 use model::report::{CountsAs, Ending, FORMAT, Measured, Producer, Report, Rerun, Verdict};
-use model::units::{show_change, show_change_ends, show_share};
+use model::units::{show_change, show_change_ends, show_counted, show_share};
 use model::verdict::SlowdownLimit;
 use stats::comparison;
+use std::collections::BTreeSet;
 use weighing::WeighedNumber;
 
 /// Options of a comparison.
@@ -267,10 +268,8 @@ fn draft(a: &PooledResult, b: &PooledResult, sessions: [usize; 2], name: &str, o
     let other_request = other_work.is_some() && differences.iter().any(is_request);
     let no_number = !other_request && (lacks_number(a) || lacks_number(b));
     let cannot_tell = !no_number && other_work.is_some() && is_undecidable(&differences);
-    let mut accepted: Vec<CheckId> =
+    let accepted: BTreeSet<CheckId> =
         a.iter().chain(b).flat_map(|one| one.result.accepted.iter().copied()).collect();
-    accepted.sort();
-    accepted.dedup();
     let refused =
         if other_request { other_work } else { why_not_comparable(a, b, sessions, name).or(other_work) };
     let (measures, left_out) =
@@ -285,7 +284,7 @@ fn draft(a: &PooledResult, b: &PooledResult, sessions: [usize; 2], name: &str, o
         refused,
         no_number,
         cannot_tell,
-        accepted,
+        accepted: accepted.into_iter().collect(),
         differences,
         left_out,
         ..Pair::default()
@@ -465,11 +464,11 @@ fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (C
     };
     let what = format!("{} of {}", metric.name, pair.true_name_a);
     let numbers = format!(
-        "{} against {}, over {} and {} runs",
+        "{} against {}, over {} and {}",
         metric.show(metric.b),
         metric.show(metric.a),
         metric.b_runs.len(),
-        metric.a_runs.len()
+        show_counted(metric.a_runs.len() as u64, "run")
     );
     let interval = show_interval(metric);
     let change = show_change(metric.ratio);

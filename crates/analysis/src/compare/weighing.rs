@@ -31,7 +31,7 @@ use model::comparison::{ComparisonAnswer, GateOutcome, Metric, Other, Pair, Slow
 use model::finding::CheckId;
 use model::job::{Kind, Pattern, Stream};
 use model::report::RunFigures;
-use model::units::{show_change, show_change_ends, show_share};
+use model::units::{show_change, show_change_ends, show_counted, show_share};
 use model::verdict::SlowdownLimit;
 use stats::comparison::{SIGNIFICANCE, Shift};
 use stats::sample::mean;
@@ -200,7 +200,8 @@ impl WeighedNumber {
             ));
         }
         let by_chance = format!(
-            "alone it would count as different, but among {numbers} numbers one may differ this much by chance (p {chance:.2}, Holm)"
+            "alone it would count as different, but among {} one may differ this much by chance (p {chance:.2}, Holm)",
+            show_counted(numbers as u64, "number")
         );
         (ComparisonAnswer::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
     }

@@ -294,7 +294,7 @@ pub(crate) const MIN_TICKS: u64 = 20;
 
 /// Returns the host's load in a run. A value that was not counted is `None`.
 pub(crate) fn host_figures(ran: &CaseRun) -> HostFigures {
-    let Ok(passed) = passed_ns(ran) else { return HostFigures::default() };
+    let Ok(passed) = ran.passed_ns().map(|ns| ns as f64) else { return HostFigures::default() };
     let pressure = |file: &str| {
         let us = growth_in_run(ran, file, |text| pressure_us(text, "some")).ok()?;
         Some(share(us as f64 * 1e3, passed).min(1.0))
@@ -307,12 +307,6 @@ pub(crate) fn host_figures(ran: &CaseRun) -> HostFigures {
         memory_pressure: pressure(MEMORY_PRESSURE_FILE),
         quota_paused: paused_ns(ran).ok().map(|ns| share(ns, passed)),
     }
-}
-
-fn passed_ns(ran: &CaseRun) -> Known<f64> {
-    let (start, stop) = (ran.snapshot(Moment::Start)?, ran.snapshot(Moment::Stop)?);
-    let passed = stop.at_ns.checked_sub(start.at_ns).filter(|ns| *ns > 0);
-    Ok(passed.ok_or("no time passed in the run")? as f64)
 }
 
 /// Returns the CPU share of the busiest worker; `None` without times, or if workers have a virtual clock (engine

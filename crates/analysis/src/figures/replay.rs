@@ -11,7 +11,7 @@ use model::Known;
 use model::job::{Kind, Original, Replay, ReplayPace};
 use model::record::{AtDriver, Replayed};
 use model::replay::{Compared, ReplayComparison};
-use model::units::{show_count, show_ns, show_share};
+use model::units::{show_count, show_counted, show_ns, show_share};
 
 /// The times of two runs of the same load usually differ by at most this share.
 const ELAPSED_WITHIN: f64 = 0.1;
@@ -64,11 +64,9 @@ fn sum_at_driver(case: &Case) -> Known<AtDriver> {
         let issued = case.in_windows(kind).ops;
         let completed = sum.kinds.get(&kind).map_or(0, |(requests, _)| *requests);
         if issued.abs_diff(completed) as f64 > SAME_WITHIN * issued as f64 {
-            let [issued, completed] = [issued, completed].map(|count| show_count(count as f64));
-            let word = kind.word();
-            return Err(format!(
-                "{issued} {word} operations became {completed} requests of the replay's workers at the driver"
-            ));
+            let issued = show_counted(issued, &format!("{} operation", kind.word()));
+            let completed = show_counted(completed, "request");
+            return Err(format!("{issued} became {completed} of the replay's workers at the driver"));
         }
     }
     let all: Option<Vec<f64>> = depths.into_iter().collect();

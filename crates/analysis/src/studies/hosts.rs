@@ -74,7 +74,7 @@ fn build_scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Scaling 
         let result = report.results.get(result).filter(|r| !r.void)?;
         result.total.as_ref().map(|t| t.iops).filter(|iops| *iops > 0.0)
     };
-    let names: Vec<String> = measured.iter().map(|(hosts, _)| format!("{hosts} hosts")).collect();
+    let names: Vec<String> = measured.iter().map(|(hosts, _)| hosts_label(*hosts)).collect();
     let others = measured.iter().zip(&names).skip(1);
     let pairs: Vec<PairInTurns> = others
         .map(|((_, result), name)| PairInTurns { a: first, b: *result, name, headline: false })

@@ -20,7 +20,7 @@ use model::record::{Record, RunEnding, WorkerEnd};
 use model::report::{AnswerWord, Figures, Measured, ReportAnswer};
 use model::spec::number::MAX_RUNS;
 use model::study::{Advice, Api, ApiRow, Candidate, InterfaceComparison, NoAdvice, Studied};
-use model::units::{MIB, show_rate};
+use model::units::{MIB, show_counted, show_rate};
 use stats::comparison::{self, Gap};
 use stats::intervals::{self, FEWEST_RUNS, Mean};
 
@@ -46,15 +46,15 @@ struct RatedRow {
 
 impl Question for InterfaceComparison {
     fn conclude(&self, judged: &Judged) -> Studied {
-        let Judged { record, results, counted_checks, .. } = *judged;
+        let Judged { record, answered, results, counted_checks, .. } = *judged;
         let rated = |candidate: &Candidate| {
-            let mut row = build_row(judged, candidate)?;
-            let result = results.get(row.result)?;
-            row.findings = checks_acting_on(result, counted_checks).collect();
-            row.findings.dedup();
-            let (why_without, rates) =
-                (why_without(result, counted_checks), rates_by_round(judged, candidate.job));
-            Some(RatedRow { delivers_bytes: candidate.delivers_bytes, row, why_without, rates })
+            let row = build_row(judged, candidate)?;
+            Some(RatedRow {
+                delivers_bytes: candidate.delivers_bytes,
+                why_without: why_without(results.get(row.result)?, counted_checks),
+                rates: rates_by_round(&answered.get(row.result)?.case),
+                row,
+            })
         };
         let rows: Vec<RatedRow> = self.candidates.iter().filter_map(rated).collect();
         let (advice, no_advice) = advise(&rows, results, &explain_few_runs(record));
@@ -108,6 +108,8 @@ fn build_row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
     };
     let writes = case.stream.access.writes();
     let synced = if writes && !result.void { synced_mb_per_s(case) } else { None };
+    let mut findings: Vec<CheckId> = checks_acting_on(result, judged.counted_checks).collect();
+    findings.dedup();
     Some(ApiRow {
         interface: candidate.interface.clone(),
         work: candidate.work.clone(),
@@ -137,15 +139,12 @@ fn build_row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
             extents_at(case, Moment::Start, false)
         },
         stored_after: writes.then(|| extents_at(case, Moment::Synced, true)),
-        findings: Vec::new(),
+        findings,
     })
 }
 
 /// Returns the MB/s of a job in each round. These rates rank the interface.
-fn rates_by_round(judged: &Judged, job: usize) -> Vec<Option<f64>> {
-    let Some(case) = judged.answered.iter().map(|a| &a.case).find(|case| case.job_index == job) else {
-        return Vec::new();
-    };
+fn rates_by_round(case: &Case) -> Vec<Option<f64>> {
     let writes = case.stream.access.writes();
     let mut rates = Vec::new();
     for ran in case.runs.iter() {
@@ -391,9 +390,9 @@ fn explain_few_runs(record: &Record) -> String {
     match (plan.budget_ns, disturbed) {
         (Some(_), 0) => "the time was up too early; type a longer --budget".into(),
         (Some(_), _) => format!(
-            "the time was up too early, and other load disturbed {disturbed} of {} runs; type a longer --budget, or measure when the machine \
+            "the time was up too early, and other load disturbed {disturbed} of {}; type a longer --budget, or measure when the machine \
              is quiet",
-            record.runs.len()
+            show_counted(record.runs.len() as u64, "run")
         ),
         (None, _) => "not all runs were complete".into(),
     }

@@ -15,7 +15,7 @@ use model::plan::{ComparedLayer, LayerComparison};
 use model::record::Record;
 use model::report::{Deduction, Figures, Measured};
 use model::study::Studied;
-use model::units::{show_bytes, show_count, show_share};
+use model::units::{show_bytes, show_count, show_counted, show_share};
 use stats::intervals;
 
 /// Findings that rows through the page cache are expected to have. Memory serves their operations, so fathom
@@ -27,11 +27,7 @@ const NEXT_TO_NOTHING: f64 = 0.01;
 
 impl Question for LayerComparison {
     fn conclude(&self, judged: &Judged) -> Studied {
-        let rows = self.layers.iter().filter_map(|layer| {
-            let row = build_row(self, layer, judged.answered, judged.results)?;
-            let findings = checks_acting_on(judged.results.get(row.result)?, judged.counted_checks).collect();
-            Some(LayerRow { findings, ..row })
-        });
+        let rows = self.layers.iter().filter_map(|layer| build_row(self, layer, judged));
         let missing = self.missing.iter().cloned().chain(refusals(judged.record));
         Layers { rows: rows.collect(), missing: missing.map(|m| m.to_string()).collect() }.into()
     }
@@ -63,12 +59,8 @@ impl Conclusion for Layers {
     }
 }
 
-fn build_row(
-    comparison: &LayerComparison,
-    layer: &ComparedLayer,
-    answered: &[CaseAnswers],
-    results: &[Measured],
-) -> Option<LayerRow> {
+fn build_row(comparison: &LayerComparison, layer: &ComparedLayer, judged: &Judged) -> Option<LayerRow> {
+    let Judged { answered, results, counted_checks, .. } = *judged;
     let at = result_of(layer, answered)?;
     let (case, result) = (&answered.get(at)?.case, results.get(at)?);
     let tool_even_if_invalid = pace_of_tool(result);
@@ -99,7 +91,7 @@ fn build_row(
         device: tool_even_if_invalid.and_then(|t| pace_of_device(case, t.iops)),
         device_with_sync: with_sync,
         against,
-        findings: Vec::new(),
+        findings: checks_acting_on(result, counted_checks).collect(),
     })
 }
 
@@ -194,11 +186,11 @@ fn deduce_from_row(row: &LayerRow, result: &Measured) -> Option<Deduction> {
             ("device_write_bytes", size as f64),
         ]));
         format!(
-            "{who}, and the device {} in that time. {} writes of {} had arrived as {} requests of {} when the final syncs were over: {} of their bytes.",
+            "{who}, and the device {} in that time. {} of {} had arrived as {} of {} when the final syncs were over: {} of their bytes.",
             show_count(device.iops),
-            show_count(issued.ios as f64),
+            show_counted(issued.ios, "write"),
             show_bytes(issued.bytes.checked_div(issued.ios).unwrap_or(0)),
-            show_count(late.ios as f64),
+            show_counted(late.ios, "request"),
             show_bytes(size),
             show_share(share(late.bytes as f64, issued.bytes as f64))
         )

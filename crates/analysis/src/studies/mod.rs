@@ -20,6 +20,7 @@ use model::finding::{CheckId, Checked};
 use model::record::Record;
 use model::report::{Deduction, Measured, Report, ReportAnswer};
 use model::study::{LoadCurve, MetLoad, Studied, Study};
+use std::collections::BTreeSet;
 
 /// The question of a study, as the plan states it.
 pub(crate) trait Question {
@@ -160,15 +161,13 @@ impl GatedResult {
 /// Accepts the expected findings. Returns a note about them.
 pub(crate) fn accept(record: &Record, answered: &[CaseAnswers], checks: &mut [Checked]) -> Option<String> {
     let question = question(&record.header.plan.study);
-    let mut ids: Vec<CheckId> = Vec::new();
+    let mut ids: BTreeSet<CheckId> = BTreeSet::new();
     for finding in checks.iter_mut().filter(|f| question.is_expected(record, answered, f)) {
         finding.accepted = true;
-        ids.push(finding.id);
+        ids.insert(finding.id);
     }
-    ids.sort();
-    ids.dedup();
-    let list = CheckId::list(&ids, ", ");
-    (!ids.is_empty()).then(|| format!("findings of {list} {}", question.why_expected()))
+    let list = CheckId::list(&Vec::from_iter(ids), ", ");
+    (!list.is_empty()).then(|| format!("findings of {list} {}", question.why_expected()))
 }
 
 #[cfg(test)]

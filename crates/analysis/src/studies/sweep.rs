@@ -11,7 +11,7 @@ use crate::findings::CaseAnswers;
 use crate::runs::{CellRun, cell_runs};
 use crate::strategy::sweep::{BestCellSearch, FEWEST_REPEATS, OrderedSweep, Race, RacingCell, Rivals};
 use crate::threshold::CANNOT_TELL_ABOVE;
-use crate::verdict::{Judged, ReasonedVerdict, ReportHead};
+use crate::verdict::{Judged, OTHER_LOAD_GROUP, ReasonedVerdict, ReportHead};
 use model::figures::Estimate;
 use model::finding::CheckId;
 use model::job::Pattern;
@@ -24,7 +24,7 @@ use model::sweep::{
     BaselineLoss, CellFigures, Chosen, Grid, IN_ORDER, Knee, Measure, Reference, Rounds, Search, Setting,
     Skipped, Sweep, SweptTarget, Until, Work, least_iops,
 };
-use model::units::{MIB, show_block, show_bytes, show_count, show_rate, show_share};
+use model::units::{MIB, show_block, show_bytes, show_counted, show_rate, show_share};
 use stats::comparison::Shift;
 use stats::{intervals, sample};
 use std::cmp::Ordering;
@@ -208,7 +208,7 @@ fn cell_figures(setting: &Setting, racing: Option<&RacingCell>, result: Option<u
     let mean = over_runs(|s| s.bytes_per_s);
     let latency = over_runs(|s| s.latency_mean_ns);
     let p99 = over_runs(|s| Some(s.p99_ns? as f64));
-    let by = match racing.map(RacingCell::measure) {
+    let by = match racing.map(|racing| racing.measure) {
         Some(Measure::P99) => p99,
         Some(Measure::Latency) => latency,
         Some(Measure::Iops | Measure::Bandwidth) | None => None,
@@ -283,7 +283,7 @@ fn build_work(
 /// Checks that invalidate the number of a cell. Other load on the machine (group D) does not count: cells are measured in turns, so it
 /// affected all alike.
 fn voided_by(answers: &CaseAnswers) -> impl Iterator<Item = CheckId> {
-    answers.void_by().filter(|id| id.group() != 'D')
+    answers.void_by().filter(|id| id.group() != OTHER_LOAD_GROUP)
 }
 
 /// Returns the work, undecided if a finding invalidates its winner.
@@ -427,8 +427,8 @@ fn why_unsteady(sweep: &Sweep) -> Option<String> {
     let met = rounds.rule.is_some_and(|rule| rule.met);
     (!met).then(|| {
         format!(
-            "the tracked cell was not steady after {} rounds by the SNIA's rule, so these are not steady-state figures.",
-            rounds.by_round.len()
+            "the tracked cell was not steady after {} by the SNIA's rule, so these are not steady-state figures.",
+            show_counted(rounds.by_round.len() as u64, "round")
         )
     })
 }
@@ -571,7 +571,7 @@ fn decide_by_rivals(grid: &Grid, search: &BestCellSearch, race: &Race, rivals: &
     }
     let at_most = race.share(rivals.bound);
     let bound = show_bound(at_most);
-    let open = count_settings(rivals.above_tolerance);
+    let open = show_counted(rivals.above_tolerance as u64, "setting");
     let more = match grid.search {
         Search::Adaptive { .. } => budget_sentence(search, &tolerance),
         Search::Exhaustive | Search::InOrder(_) => ". More `--runs` would separate them".into(),
@@ -683,10 +683,6 @@ fn passed_over_sentence(grid: &Grid, race: &Race, chosen: Chosen) -> String {
 /// Names a setting: `8 x 512K direct, io_uring`.
 fn name_setting(setting: &Setting) -> String {
     format!("{} {}", setting.load(), setting.access_path())
-}
-
-fn count_settings(count: usize) -> String {
-    if count == 1 { "1 setting".into() } else { format!("{} settings", show_count(count as f64)) }
 }
 
 fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAnswers]) -> Sweep {
@@ -803,11 +799,10 @@ fn describe_best_once(best: Option<&CellFigures>, cells: usize) -> String {
             "best seen of {cells} cells). Each cell was measured once, so a slightly slower one may be as fast."
         )
     };
-    let workers =
-        if workers == 1 { "1 worker".to_owned() } else { format!("{} workers", show_count(workers.into())) };
     format!(
-        "depth {depth}, {}, {workers}: {} MB/s ({seen}",
+        "depth {depth}, {}, {}: {} MB/s ({seen}",
         show_bytes(block_bytes.into()),
+        show_counted(workers.into(), "worker"),
         show_rate(mb_per_s)
     )
 }

@@ -140,10 +140,7 @@ impl Standing<'_> {
     /// Returns the outcome of the comparison with the first target; [`ComparisonAnswer::Same`] for the first
     /// target itself.
     fn word(&self) -> ComparisonAnswer {
-        match self.pair {
-            None => ComparisonAnswer::Same,
-            Some(pair) => pair.metrics.first().map_or_else(|| pair.refusal(), |metric| metric.answer),
-        }
+        self.pair.map_or(ComparisonAnswer::Same, outcome_of)
     }
 
     /// Whether this target is certainly faster than another one: because of how both compare with the first target, or
@@ -159,6 +156,11 @@ impl Standing<'_> {
             },
         }
     }
+}
+
+/// Returns the outcome of a comparison: the answer of its first number, or why there is none.
+fn outcome_of(pair: &Pair) -> ComparisonAnswer {
+    pair.metrics.first().map_or_else(|| pair.refusal(), |metric| metric.answer)
 }
 
 /// Compares a target with the first one: `b is faster than a by 7.4 % (3.1 to 12 %)`.
@@ -181,8 +183,7 @@ fn describe_comparison(name: &str, first: &str, pair: &Pair) -> String {
 /// 2 (at most 7.0 %), not decided in 2.`
 fn count_outcomes(targets: &Targets, target: usize) -> String {
     let rows = || targets.rows.iter().filter(move |r| r.target == target).filter_map(|r| r.against.as_ref());
-    let answers: Vec<ComparisonAnswer> =
-        rows().map(|p| p.metrics.first().map_or_else(|| p.refusal(), |metric| metric.answer)).collect();
+    let answers: Vec<ComparisonAnswer> = rows().map(outcome_of).collect();
     let count = |word: ComparisonAnswer| answers.iter().filter(|w| **w == word).count();
     let (faster, slower, same) =
         (count(ComparisonAnswer::Faster), count(ComparisonAnswer::Slower), count(ComparisonAnswer::Same));

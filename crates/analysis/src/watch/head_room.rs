@@ -25,6 +25,7 @@
 //! Directions may overlap in a device or exclude each other: the load is at least the largest share
 //! and at most their sum. `%util` says nothing about head-room and is not used.
 
+use crate::case::whole_disk;
 use crate::checks::SAME_REQUEST_BYTES;
 use crate::limiter;
 use model::job::{Mix, Pattern, Stream};
@@ -379,22 +380,15 @@ fn find_device<'p>(plan: &Plan, places: &'p [Place], stream: &Stream) -> Option<
         plan.targets.get(*target)?;
         let place = places.get(*target)?;
         let [top] = place.tops.as_slice() else { return None };
-        let layer = whole_disk(&place.layers, *top)?;
+        let disk = whole_disk(place, place.layers.get(*top)?);
+        // The disk of a partition may be unknown.
+        let layer = Some(disk).filter(|disk| disk.kind != LayerKind::Partition)?;
         if found.is_some_and(|other| other.number != layer.number) {
             return None;
         }
         found = Some(layer);
     }
     found
-}
-
-/// The disk of a partition, else the layer itself.
-fn whole_disk(layers: &[Layer], at: usize) -> Option<&Layer> {
-    let layer = layers.get(at)?;
-    if layer.kind != LayerKind::Partition {
-        return Some(layer);
-    }
-    layers.get(*layer.below.first()?)
 }
 
 #[cfg(test)]

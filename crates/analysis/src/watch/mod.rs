@@ -84,14 +84,10 @@ pub fn between(before: &BlockStat, after: &BlockStat, seconds: f64) -> Known<Dev
     if !seconds.is_finite() || seconds <= 0.0 {
         return Err("no time has passed between two samples".into());
     }
-    let discard = match before.discard.zip(after.discard) {
-        Some((a, b)) => Some(request_figures("discards", a, b, seconds)?),
-        None => None,
-    };
-    let flush = match before.flush.zip(after.flush) {
-        Some((a, b)) => Some(flush_figures(a, b, seconds)?),
-        None => None,
-    };
+    let discards = before.discard.zip(after.discard);
+    let discard = discards.map(|(a, b)| request_figures("discards", a, b, seconds)).transpose()?;
+    let flushes = before.flush.zip(after.flush);
+    let flush = flushes.map(|(a, b)| flush_figures(a, b, seconds)).transpose()?;
     Ok(DeviceInterval {
         seconds,
         read: request_figures("reads", before.read, after.read, seconds)?,

@@ -372,8 +372,8 @@ impl LoadOfPart<'_> {
             "rate",
             &format_number(rate.min(MAX_RATE)),
             format!(
-                "{} operations in {}; open loop: {:.1} % overlap in time, burstiness (IDC) {} in 10 ms",
-                show_count(count as f64),
+                "{} in {}; open loop: {:.1} % overlap in time, burstiness (IDC) {} in 10 ms",
+                format_count(count, "operations"),
                 show_ns(self.active_ns as f64),
                 100.0 * pacing_figures.overlapping,
                 format_figure(pacing_figures.idc[0])
@@ -413,8 +413,7 @@ impl LoadOfPart<'_> {
         // If the counts differ from a whole ratio by one operation at most, the difference comes from the edges of the capture.
         let whole = every.round();
         let every = if (writes as f64 - whole * syncs as f64).abs() <= 1.0 { whole } else { every };
-        let mut comment =
-            format!("{} writes, {} flushes", show_count(writes as f64), show_count(syncs as f64));
+        let mut comment = format!("{}, {}", format_count(writes, "writes"), format_count(syncs, "flushes"));
         if self.of_others > 0 {
             comment += &format!(
                 ", {} of them requested by tasks that write nothing",
@@ -623,7 +622,8 @@ impl LoadOfPart<'_> {
             side.pacing.depth_max().min(max_depth_in_memory(&load.shape()))
         };
         let depth = sides.iter().map(max_depth).max().unwrap_or(1);
-        let comment = format!("at most {depth} were in flight; the turns alternate {cycles} times");
+        let comment =
+            format!("at most {depth} were in flight; the turns alternate {}", format_count(cycles, "times"));
         stream.entries.push(Entry::bare("depth", &depth.max(1).to_string(), comment));
         let calls = sides.iter().find_map(|(load, side)| Self::calls(&side.pacing, &load.shape(), depth));
         stream.entries.extend(calls);
@@ -642,7 +642,11 @@ impl LoadOfPart<'_> {
         let mut out = vec![Entry::bare(
             "ops",
             &format_fraction(length.max(1.0)),
-            format!("{} operations in {} turns{range}", show_count(operations as f64), side.turns),
+            format!(
+                "{} in {}{range}",
+                format_count(operations, "operations"),
+                format_count(side.turns, "turns")
+            ),
         )];
         out.extend(shape.entries());
         let mean_burst = side.pacing.mean_burst_operations();
@@ -702,8 +706,8 @@ impl Fitted {
             env!("CARGO_PKG_VERSION")
         ));
         comment(&format!(
-            "{} operations of {} in {}, tasks: {}",
-            show_count(self.operations as f64),
+            "{} of {} in {}, tasks: {}",
+            format_count(self.operations, "operations"),
             head.device,
             show_ns(self.span_ns as f64),
             self.tasks,

@@ -3,10 +3,11 @@
 //! [`Shape`] turns the histograms of sizes and offsets into the keys `rw`, `mix`, `bs`, `offset`, `size`, `random`, `align`, `run-length`
 //! and `interleaved`.
 
+use crate::completeness::format_count;
 use crate::fit::histograms::{MILLION, Shares, to_parts};
 use crate::fit::survey::{Class, DATA_KINDS};
 use model::job::Kind;
-use model::units::{show_bytes, show_count};
+use model::units::show_bytes;
 use trace::SECTOR;
 
 /// Minimum mean run length for the key `run-length`.
@@ -102,8 +103,9 @@ impl Shape {
             return None;
         }
         let counts = DATA_KINDS.map(|kind| self.of_kind(kind));
-        let [reads, writes, trims] = counts.map(|count| show_count(count as f64));
-        let comment = format!("{reads} reads, {writes} writes, {trims} trims");
+        let [reads, writes, trims] = counts;
+        let named = [(reads, "reads"), (writes, "writes"), (trims, "trims")];
+        let comment = named.map(|(count, name)| format_count(count, name)).join(", ");
         Some(Entry::text("mix", &percents(counts, self.operations()).join("/"), comment))
     }
 
@@ -183,7 +185,7 @@ impl Shape {
         let mut out = Vec::new();
         let length = self.all.mean_run_operations();
         if !self.is_sequential && self.is_in_runs() {
-            let comment = format!("{} runs", show_count(self.all.begun as f64));
+            let comment = format_count(self.all.begun, "runs");
             out.push(Entry::bare("run-length", &format_number(length), comment));
             if self.kinds.len() > 1 {
                 out.push(Entry::text("positions", "own", "each run has one direction".into()));

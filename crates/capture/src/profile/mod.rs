@@ -23,11 +23,8 @@ use trace::row::{Flags, Names, Row, RowKind, Task};
 pub struct Profiler {
     selector: RowSelector,
     has_bios: bool,
-    requests: u64,
-    failed: u64,
-    without_completion: u64,
-    late: u64,
-    of_kernel_workers: u64,
+    /// The counts so far. [`Profiler::finish`] sets the other figures.
+    profile: Profile,
     last_issue_ns: u64,
     last_end_ns: u64,
     operations: Operations,
@@ -73,17 +70,17 @@ impl Profiler {
             return;
         }
         let op = flags.op(row.sectors);
-        self.requests += 1;
-        self.failed += u64::from(flags.error != 0);
-        self.without_completion += u64::from(row.latency_ns.is_none());
+        self.profile.requests += 1;
+        self.profile.failed += u64::from(flags.error != 0);
+        self.profile.without_completion += u64::from(row.latency_ns.is_none());
         self.operations.add(op, row, flags);
         self.footprint.add(op, row);
         self.time_series.add(op, row);
         let worker = names.task_at(row.task).is_some_and(trace::row::Task::is_worker);
-        self.of_kernel_workers += u64::from(worker);
+        self.profile.of_kernel_workers += u64::from(worker);
         self.last_end_ns = self.last_end_ns.max(row.issue_ns.saturating_add(row.latency_ns.unwrap_or(0)));
         if row.issue_ns < self.last_issue_ns {
-            self.late += 1;
+            self.profile.late += 1;
         } else {
             self.last_issue_ns = row.issue_ns;
             self.operations.follow(op, row);
@@ -106,11 +103,10 @@ impl Profiler {
     /// `captured_ns`, the capture ends at the last completion.
     pub fn finish(self, captured_ns: Option<u64>, names: &Names) -> Profile {
         let duration_ns = self.selector.duration_ns(captured_ns.unwrap_or(self.last_end_ns));
-        let requests = self.requests;
+        let requests = self.profile.requests;
         let (tasks, other_tasks) = self.tasks.finish(requests, names);
         let writes = |task| self.tasks.writes(task);
         Profile {
-            requests,
             duration_ns,
             flushes: self.flushes.finish(names, &writes),
             operations: self.operations.finish(requests, duration_ns),
@@ -120,10 +116,7 @@ impl Profiler {
             time_series: self.time_series.finish(duration_ns),
             tasks,
             other_tasks,
-            of_kernel_workers: self.of_kernel_workers,
-            failed: self.failed,
-            without_completion: self.without_completion,
-            late: self.late,
+            ..self.profile
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::profile::{latency, share};
 use model::captured::{Arrivals, Depth, DepthShare, KindSeries, LoadSeries, Op, Place, Places};
 use model::histogram::Histogram;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use trace::row::Row;
 
 /// Intervals for counting requests, in ns.
@@ -221,7 +221,6 @@ const MAX_REPORTED_ROWS: usize = 96;
 /// The requests with one [`Op`] by interval.
 #[derive(Debug)]
 struct OpSteps {
-    op: Op,
     steps: Vec<Step>,
     /// Requests that began in each offset row and interval; empty for operations other than reads and writes.
     grid: Vec<u32>,
@@ -244,33 +243,31 @@ pub(super) struct TimeSeries {
     from_ns: u64,
     step_ns: u64,
     row_bytes: u64,
-    kinds: Vec<OpSteps>,
+    kinds: BTreeMap<Op, OpSteps>,
 }
 
 impl TimeSeries {
     pub(super) fn new(from_ns: u64) -> Self {
-        Self { from_ns, step_ns: INITIAL_STEP_NS, row_bytes: INITIAL_ROW_BYTES, kinds: Vec::new() }
+        Self { from_ns, step_ns: INITIAL_STEP_NS, row_bytes: INITIAL_ROW_BYTES, kinds: BTreeMap::new() }
     }
 
     pub(super) fn add(&mut self, op: Op, row: &Row) {
         let at_ns = row.issue_ns.saturating_sub(self.from_ns);
         while at_ns / self.step_ns >= MAX_STEPS as u64 {
             self.step_ns *= 2;
-            self.kinds.iter_mut().for_each(OpSteps::halve_steps);
+            self.kinds.values_mut().for_each(OpSteps::halve_steps);
         }
         let has_place = matches!(op, Op::Read | Op::Write);
         let offset = row.sector.saturating_mul(trace::SECTOR);
         while has_place && offset / self.row_bytes >= MAX_ROWS as u64 {
             self.row_bytes *= 2;
-            self.kinds.iter_mut().for_each(OpSteps::halve_rows);
+            self.kinds.values_mut().for_each(OpSteps::halve_rows);
         }
         let step = (at_ns / self.step_ns) as usize;
-        let at = self.kinds.iter().position(|kind| kind.op == op).unwrap_or_else(|| {
+        let kind = self.kinds.entry(op).or_insert_with(|| {
             let grid = if has_place { vec![0; MAX_STEPS * MAX_ROWS] } else { Vec::new() };
-            self.kinds.push(OpSteps { op, steps: vec![Step::default(); MAX_STEPS], grid });
-            self.kinds.len() - 1
+            OpSteps { steps: vec![Step::default(); MAX_STEPS], grid }
         });
-        let kind = &mut self.kinds[at];
         kind.steps[step].add(row);
         if has_place {
             let count = &mut kind.grid[step * MAX_ROWS + (offset / self.row_bytes) as usize];
@@ -279,13 +276,12 @@ impl TimeSeries {
     }
 
     /// Returns the time series over this duration; `None` without requests.
-    pub(super) fn finish(mut self, duration_ns: u64) -> Option<LoadSeries> {
-        self.kinds.sort_by_key(|kind| kind.op);
+    pub(super) fn finish(self, duration_ns: u64) -> Option<LoadSeries> {
         let last =
-            self.kinds.iter().filter_map(|kind| kind.steps.iter().rposition(|s| s.requests > 0)).max()?;
+            self.kinds.values().filter_map(|kind| kind.steps.iter().rposition(|s| s.requests > 0)).max()?;
         let steps = (duration_ns.div_ceil(self.step_ns) as usize).clamp(last + 1, MAX_STEPS.max(last + 1));
         let places = self.places(steps);
-        let series = self.kinds.into_iter().map(|kind| kind.into_series(steps)).collect();
+        let series = self.kinds.into_iter().map(|(op, kind)| kind.into_series(op, steps)).collect();
         Some(LoadSeries { step_ns: self.step_ns, steps, kinds: series, places })
     }
 
@@ -293,14 +289,14 @@ impl TimeSeries {
     fn places(&self, steps: usize) -> Option<Places> {
         let touched = |row: &usize| {
             self.kinds
-                .iter()
+                .values()
                 .any(|kind| kind.grid.iter().skip(*row).step_by(MAX_ROWS).any(|count| *count > 0))
         };
         let first = (0..MAX_ROWS).find(touched)?;
         let last = (0..MAX_ROWS).rev().find(touched)?;
         let merged_rows = (last + 1 - first).div_ceil(MAX_REPORTED_ROWS);
         let rows = (last + 1 - first).div_ceil(merged_rows);
-        let reported = |kind: &OpSteps| {
+        let reported = |(op, kind): (&Op, &OpSteps)| {
             let mut cells = Vec::new();
             for step in 0..steps {
                 for row in 0..rows {
@@ -313,13 +309,13 @@ impl TimeSeries {
                     }
                 }
             }
-            (kind.op, cells)
+            (*op, cells)
         };
         Some(Places {
             first_byte: first as u64 * self.row_bytes,
             row_bytes: self.row_bytes.saturating_mul(merged_rows as u64),
             rows,
-            kinds: self.kinds.iter().filter(|kind| !kind.grid.is_empty()).map(reported).collect(),
+            kinds: self.kinds.iter().filter(|(_, kind)| !kind.grid.is_empty()).map(reported).collect(),
         })
     }
 }
@@ -372,11 +368,11 @@ impl OpSteps {
         }
     }
 
-    fn into_series(self, steps: usize) -> KindSeries {
+    fn into_series(self, op: Op, steps: usize) -> KindSeries {
         let kept = || self.steps.iter().take(steps);
         let mean = |step: &Step| (step.timed > 0).then(|| step.latency_ns as f64 / step.timed as f64);
         KindSeries {
-            op: self.op,
+            op,
             requests: kept().map(|step| step.requests).collect(),
             bytes: kept().map(|step| step.bytes).collect(),
             latency_mean_ns: kept().map(mean).collect(),

@@ -58,7 +58,8 @@ pub struct CommandLine {
 struct Options {
     span: TimeSpan,
     target: Target,
-    caching: Caching,
+    /// Whether `-S` or `-h` set the use of the page cache.
+    has_cache: bool,
     /// Whether the first byte of the region was given.
     has_base: bool,
     /// Whether the end of the region was given.
@@ -85,9 +86,7 @@ impl CommandLine {
             Some(_) => line.refuse_xml_options(&mut diagnostics),
             None => line.options(&targets, environment, &mut diagnostics),
         }
-        if !diagnostics.is_empty() {
-            return Err(line.source.trouble(diagnostics));
-        }
+        line.source.refuse_errors(diagnostics)?;
         if let Some(file) = xml_file {
             line.xml(file, &targets, environment)?;
         }
@@ -144,13 +143,12 @@ impl CommandLine {
         let mut diagnostics = Vec::new();
         let is_typed = |letter: &str| self.source.words.iter().any(|(w, _)| w.starts_with(letter));
         line.options(&[], environment, &mut diagnostics);
-        let text = (environment.read)(file).map_err(|why| {
-            self.source
-                .trouble(vec![Diagnostic::new(self.source.place(0, 0, "X"), format!("-X{file}: {why}"))])
+        let text = (environment.read)(file);
+        self.source.refuse_errors(diagnostics)?;
+        let text = text.map_err(|why| {
+            let unread = Diagnostic::new(self.source.place(0, 0, "X"), format!("-X{file}: {why}"));
+            Trouble::new(&self.source.name, &self.source.text, vec![unread])
         });
-        if !diagnostics.is_empty() {
-            return Err(self.source.trouble(diagnostics));
-        }
         let (mut profile, source) = xml::read(file, &text?, targets)?;
         let typed = &line.profile;
         let own = typed.spans.first().cloned().unwrap_or_default();
@@ -193,9 +191,7 @@ impl CommandLine {
             let why = format!("{} is not an option; `fathom diskspd -?` lists all", quoted(word));
             diagnostics.push(Diagnostic::new(place.clone(), why));
         }
-        let Options { mut span, mut target, caching, .. } = all;
-        target.cache = caching.cache.unwrap_or_default();
-        (target.write_through, target.mapped) = (caching.write_through, caching.mapped);
+        let Options { mut span, target, .. } = all;
         span.targets = targets.iter().map(|path| Target { path: path.clone(), ..target.clone() }).collect();
         self.profile.spans.push(span);
     }
@@ -231,7 +227,7 @@ impl CommandLine {
         if "lnLxph".contains(letter) {
             alone(value)?;
         }
-        let Options { span, target, caching, .. } = all;
+        let Options { span, target, has_cache, .. } = all;
         let block = target.block;
         match letter {
             // `-b` and `-X` were read before the other options.
@@ -274,8 +270,10 @@ impl CommandLine {
             'g' => target.throughput = Some(throughput(value)?),
             'p' => target.parallel = true,
             'N' => target.flush = Some(flush(value)?),
-            'S' => value.chars().try_for_each(|c| caching.add(c)).and_then(|()| caching.bare(value))?,
-            'h' => caching.add('h')?,
+            // `-S` without a letter is the same as `-Su`.
+            'S' if value.is_empty() => add_caching('u', target, has_cache)?,
+            'S' => value.chars().try_for_each(|c| add_caching(c, target, has_cache))?,
+            'h' => add_caching('h', target, has_cache)?,
             'Z' => data(value, span, target)?,
             'r' => order_random(value, target)?,
             's' => order_sequential(value, target)?,
@@ -473,43 +471,29 @@ fn part(text: &str) -> Result<(u64, &str), String> {
     })
 }
 
-/// Caching modes of `-S` and `-h`; each may be given once.
-#[derive(Default)]
-pub(super) struct Caching {
-    pub(super) cache: Option<Cache>,
-    pub(super) write_through: bool,
-    pub(super) mapped: bool,
-}
-
-impl Caching {
-    pub(super) fn add(&mut self, letter: char) -> Result<(), String> {
-        let has_cache = self.cache.is_some();
-        let twice = match letter {
-            'b' | 'r' => has_cache,
-            'h' => has_cache || self.write_through || self.mapped,
-            'm' => self.mapped || self.cache == Some(Cache::Off),
-            'u' => has_cache || self.mapped,
-            'w' => self.write_through,
-            _ => return Err(format!("{letter} is not a caching mode; type letters of b, h, m, u and w")),
-        };
-        if twice {
-            return Err(format!("{letter} conflicts with an earlier caching mode; type only one of them"));
-        }
-        match letter {
-            'b' => self.cache = Some(Cache::Cached),
-            'r' => self.cache = Some(Cache::Remote),
-            'u' => self.cache = Some(Cache::Off),
-            'm' => self.mapped = true,
-            'w' => self.write_through = true,
-            _ => (self.cache, self.write_through) = (Some(Cache::Off), true),
-        }
-        Ok(())
+/// Adds a caching mode of `-S` or `-h`. Each may be given once.
+fn add_caching(letter: char, target: &mut Target, has_cache: &mut bool) -> Result<(), String> {
+    let twice = match letter {
+        'b' | 'r' => *has_cache,
+        'h' => *has_cache || target.write_through || target.mapped,
+        'm' => target.mapped || target.cache == Cache::Off,
+        'u' => *has_cache || target.mapped,
+        'w' => target.write_through,
+        _ => return Err(format!("{letter} is not a caching mode; type letters of b, h, m, u and w")),
+    };
+    if twice {
+        return Err(format!("{letter} conflicts with an earlier caching mode; type only one of them"));
     }
-
-    /// Adds the mode of `-S` without a letter, which is the same as `-Su`.
-    pub(super) fn bare(&mut self, value: &str) -> Result<(), String> {
-        if value.is_empty() { self.add('u') } else { Ok(()) }
+    match letter {
+        'b' => target.cache = Cache::Cached,
+        'r' => target.cache = Cache::Remote,
+        'u' => target.cache = Cache::Off,
+        'm' => target.mapped = true,
+        'w' => target.write_through = true,
+        _ => (target.cache, target.write_through) = (Cache::Off, true),
     }
+    *has_cache |= !matches!(letter, 'm' | 'w');
+    Ok(())
 }
 
 pub(super) fn alone(value: &str) -> Result<(), String> {

@@ -13,7 +13,7 @@ mod xml;
 pub use self::command::{Ask, CommandLine, Environment};
 use crate::names_in_tool::format_for_tool;
 use crate::trouble::{COMMAND_LINE, Diagnostic, Trouble};
-use crate::{Language, Objections, Tool};
+use crate::{Language, Objections, SECOND_NS, Tool};
 use model::diskspd::{
     Cache as TargetCache, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan,
 };
@@ -33,9 +33,7 @@ fn parse(name: &str, text: &str, objections: Objections) -> Result<JobSpec, Trou
     let line = CommandLine { profile, source, ..CommandLine::default() };
     let mut job = job(&line, &[], objections)?.unwrap_or_default();
     // `fathom run` may repeat the job, and reports all workers together.
-    job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| {
-        stream.resolved.each_worker_ns = None;
-    });
+    job.streams_mut().for_each(|stream| stream.resolved.each_worker_ns = None);
     Ok(job)
 }
 
@@ -49,9 +47,7 @@ pub fn job(line: &CommandLine, cpus: &[u32], objections: Objections) -> Result<O
     if line.ask != Ask::Profile {
         diagnostics.extend(validate::refused(line));
     }
-    if !diagnostics.is_empty() {
-        return Err(line.source.trouble(diagnostics));
-    }
+    line.source.refuse_errors(diagnostics)?;
     if line.ask == Ask::Profile {
         return Ok(None);
     }
@@ -64,14 +60,11 @@ pub fn job(line: &CommandLine, cpus: &[u32], objections: Objections) -> Result<O
             Diagnostic::new(line.source.place(problem.phase, problem.stream, "\0"), message)
         })
         .collect();
-    if !diagnostics.is_empty() {
-        return Err(line.source.trouble(diagnostics));
-    }
+    line.source.refuse_errors(diagnostics)?;
     job.remarks = line.remarks.iter().cloned().chain(warnings).collect();
     Ok(Some(job))
 }
 
-const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;
 
 /// Translates a profile into a job. Threads are bound to `cpus` in turn by default.
@@ -351,8 +344,8 @@ impl Source {
         of_xml.or(word.map(|(_, place)| place)).cloned().unwrap_or(0..self.text.len())
     }
 
-    fn trouble(&self, diagnostics: Vec<Diagnostic>) -> Trouble {
-        Trouble::new(&self.name, &self.text, diagnostics)
+    fn refuse_errors(&self, diagnostics: Vec<Diagnostic>) -> Result<(), Trouble> {
+        Trouble::refuse_errors(&self.name, &self.text, diagnostics)
     }
 }
 

@@ -19,9 +19,7 @@ const MAX_NODES: u32 = 500_000;
 /// # Errors
 /// All errors, each with its place.
 pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profile, Source), Trouble> {
-    if let Some(trouble) = Trouble::too_large(name, text, "a profile") {
-        return Err(trouble);
-    }
+    Trouble::refuse_large(name, text, "a profile")?;
     // A byte order mark is skipped.
     let text = text.trim_start_matches('\u{feff}');
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
@@ -35,17 +33,12 @@ pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profil
         let place = if line.is_empty() { text.len()..text.len() } else { start + column..start + column };
         Trouble::new(name, text, vec![Diagnostic::new(place, format!("this is not XML: {why}"))])
     })?;
-    let mut reader = Reader { diagnostics: Vec::new(), targets };
-    let (profile, places) = reader.root(document.root_element());
-    if !reader.diagnostics.is_empty() {
-        return Err(Trouble::new(name, text, reader.diagnostics));
-    }
-    let source = Source { name: name.into(), text: text.into(), words: Vec::new(), targets: places };
+    let mut reader = Reader { diagnostics: Vec::new(), places: Vec::new(), targets };
+    let profile = reader.root(document.root_element());
+    Trouble::refuse_errors(name, text, reader.diagnostics)?;
+    let source = Source { name: name.into(), text: text.into(), words: Vec::new(), targets: reader.places };
     Ok((profile, source))
 }
-
-/// Places of the targets of each time span.
-type Places = Vec<Vec<std::ops::Range<usize>>>;
 
 /// The trimmed text in an element; empty if the element has no text.
 fn element_text<'a>(node: Node<'a, '_>) -> &'a str {
@@ -54,6 +47,8 @@ fn element_text<'a>(node: Node<'a, '_>) -> &'a str {
 
 struct Reader<'r> {
     diagnostics: Vec<Diagnostic>,
+    /// Places of the targets of each time span.
+    places: Vec<Vec<std::ops::Range<usize>>>,
     targets: &'r [String],
 }
 
@@ -70,6 +65,15 @@ impl Reader<'_> {
     fn unknown(&mut self, node: Node) {
         let name = node.tag_name().name();
         self.wrong(node, format!("DISKSPD has no element {name}; remove it"));
+    }
+
+    /// The elements with this name in a node. Any other element is an error.
+    fn named<'a, 'i>(&mut self, node: Node<'a, 'i>, name: &str) -> Vec<Node<'a, 'i>> {
+        let (named, others): (Vec<_>, Vec<_>) = elements(node).partition(|n| n.tag_name().name() == name);
+        for other in others {
+            self.unknown(other);
+        }
+        named
     }
 
     fn number<N: FromStr + Display + Default + PartialOrd + Copy>(&mut self, node: Node, least: N) -> N {
@@ -115,7 +119,7 @@ impl Reader<'_> {
         }
     }
 
-    fn root(&mut self, root: Node) -> (Profile, Places) {
+    fn root(&mut self, root: Node) -> Profile {
         match root.tag_name().name() {
             "Profile" => return self.profile(root),
             "Results" => {
@@ -126,11 +130,11 @@ impl Reader<'_> {
             }
             _ => self.wrong(root, "this is not a DISKSPD profile; write Profile as the first element"),
         }
-        (Profile::default(), Vec::new())
+        Profile::default()
     }
 
-    fn profile(&mut self, node: Node) -> (Profile, Places) {
-        let (mut profile, mut places) = (Profile::default(), Vec::new());
+    fn profile(&mut self, node: Node) -> Profile {
+        let mut profile = Profile::default();
         for child in elements(node) {
             match child.tag_name().name() {
                 "Progress" => profile.progress = self.number(child, 0),
@@ -156,23 +160,17 @@ impl Reader<'_> {
                     profile.precreate = Some(rule.to_owned());
                 }
                 "TimeSpans" => {
-                    for span in elements(child) {
-                        if span.tag_name().name() == "TimeSpan" {
-                            let (span, targets) = self.span(span);
-                            profile.spans.push(span);
-                            places.push(targets);
-                        } else {
-                            self.unknown(span);
-                        }
+                    for span in self.named(child, "TimeSpan") {
+                        profile.spans.push(self.span(span));
                     }
                 }
                 _ => self.unknown(child),
             }
         }
-        (profile, places)
+        profile
     }
 
-    fn span(&mut self, node: Node) -> (TimeSpan, Vec<std::ops::Range<usize>>) {
+    fn span(&mut self, node: Node) -> TimeSpan {
         let (mut span, mut places) = (TimeSpan::default(), Vec::new());
         for child in elements(node) {
             match child.tag_name().name() {
@@ -190,20 +188,16 @@ impl Reader<'_> {
                 "RandSeed" => span.seed = self.number(child, 0),
                 "Affinity" => self.affinity(child, &mut span),
                 "Targets" => {
-                    for target in elements(child) {
-                        if target.tag_name().name() == "Target" {
-                            places.push(target.range());
-                            let target = self.target(target);
-                            span.targets.push(target);
-                        } else {
-                            self.unknown(target);
-                        }
+                    for target in self.named(child, "Target") {
+                        places.push(target.range());
+                        span.targets.push(self.target(target));
                     }
                 }
                 _ => self.unknown(child),
             }
         }
-        (span, places)
+        self.places.push(places);
+        span
     }
 
     fn affinity(&mut self, node: Node, span: &mut TimeSpan) {
@@ -371,11 +365,7 @@ impl Reader<'_> {
     }
 
     fn thread_targets(&mut self, node: Node, target: &mut Target) {
-        for one in elements(node) {
-            if one.tag_name().name() != "ThreadTarget" {
-                self.unknown(one);
-                continue;
-            }
+        for one in self.named(node, "ThreadTarget") {
             let (mut thread, mut weight) = (0, 0);
             for child in elements(one) {
                 match child.tag_name().name() {

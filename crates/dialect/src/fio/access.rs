@@ -119,9 +119,7 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     let align = job.same_for("ba", rw.directions(), |text| job.units("ba").whole(text))?.filter(|a| *a > 0);
     if rw.kind.is_random() {
         stream.line.align_bytes = align.unwrap_or(0);
-        let fixed = used_sizes(&sizes, rw).all(|s| matches!(s, Sizes::Fixed(_)))
-            && used_sizes(&sizes, rw)
-                .all(|s| s.least() == used_sizes(&sizes, rw).next().map_or(0, Sizes::least));
+        let fixed = single_size(&sizes, rw).is_some();
         let row = u32::try_from(rw.step).ok().filter(|n| *n > 1);
         if job.text("rw_sequencer") == Some("identical") && row.is_some() {
             let why = "identical needs a single direction and block size; type rw_sequencer=sequential, or a job without a mix";
@@ -164,6 +162,13 @@ fn covers_blocks(sizes: &Sizes) -> bool {
 fn used_sizes<'s>(sizes: &'s PerKind<Sizes>, rw: &ParsedRw) -> impl Iterator<Item = &'s Sizes> + use<'s> {
     let all = [&sizes.read, &sizes.write, &sizes.trim];
     rw.directions().iter().filter_map(move |at| all.get(*at).copied())
+}
+
+/// The size of all operations; `None` if there are several.
+fn single_size(sizes: &PerKind<Sizes>, rw: &ParsedRw) -> Option<u32> {
+    let mut all = used_sizes(sizes, rw).map(Sizes::fixed);
+    let first = all.next()??;
+    all.all(|size| size == Some(first)).then_some(first)
 }
 
 fn mix(job: &Job) -> Result<Mix, Fault> {
@@ -415,9 +420,7 @@ fn set_step(job: &Job, rw: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut Strea
         hole if hole > 0 => stream.steps.hole_bytes = hole.unsigned_abs(),
         back => {
             // fio counts the step from the end of an operation, fathom from its start.
-            let mut all = used_sizes(sizes, rw);
-            let size = all.next().filter(|s| matches!(s, Sizes::Fixed(_)) && all.all(|other| other == *s));
-            let size = size.map(|s| u64::from(s.least()));
+            let size = single_size(sizes, rw).map(u64::from);
             if size == Some(back.unsigned_abs()) {
                 // The region is reduced to its first block, which fio repeats.
                 return Ok(());

@@ -88,9 +88,8 @@ impl CommandLine {
             if let Some(hyphens) = typed_hyphens(word) {
                 return Err(hyphens);
             }
-            let bare =
-                word.strip_prefix("--").or_else(|| word.strip_prefix('-')).filter(|bare| !bare.is_empty());
-            let Some(bare) = bare.filter(|_| word != "--") else {
+            let bare = word.strip_prefix("--").or_else(|| word.strip_prefix('-'));
+            let Some(bare) = bare.filter(|bare| !bare.is_empty()) else {
                 if word == "--" {
                     files.extend(rest.by_ref());
                 } else {

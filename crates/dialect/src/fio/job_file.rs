@@ -1,11 +1,13 @@
 //! fio's job files: sections `[name]` of lines `option=value`, with comments, `include`, variables and keywords. The options of a command
 //! line become sections too. Each section becomes a job that also has the options of the `[global]` sections before it.
 
-use crate::fio::options;
-use crate::fio::options::LOGS;
+use crate::fio::options::{self, LOGS};
 use crate::fio::value::{DefaultUnit, Size, Units, calculate, number_triplet, percent, switch, time};
 use crate::options::{Form, How, ToolOption};
 use crate::trouble::MAX_SHOWN;
+use model::evidence::meminfo_bytes;
+use model::spec::values;
+use model::units::MIB;
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -380,7 +382,7 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Vec<Job> {
                 assignment.value = format!("{}:{}", before.assignment.value, assignment.value);
             }
             // A log option without a name keeps the earlier name.
-            let keeps = assignment.value.trim().is_empty() && LOGS.contains(&option);
+            let keeps = assignment.value.trim().is_empty() && LOGS.iter().any(|(log, _)| *log == option);
             if !(keeps && options.contains_key(option)) {
                 options.insert(option, JobOption { at: order, assignment, units });
             }
@@ -406,36 +408,25 @@ fn units_of_base(one: &Assignment) -> Units {
 /// Remarks on options without effect and on misleading units, without duplicates.
 pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
     let mut by_reason: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
-    let mut out = Vec::new();
-    for JobOption { assignment, .. } in jobs.iter().flat_map(|j| j.options.values()) {
-        if assignment.option.how == How::NoEffect {
-            let names = by_reason.entry(assignment.option.about).or_default();
-            if !names.contains(&assignment.option.name) {
-                names.push(assignment.option.name);
-            }
+    let mut misleading = Vec::new();
+    for JobOption { assignment, units, .. } in jobs.iter().flat_map(|j| j.options.values()) {
+        let Assignment { option, value, .. } = assignment;
+        if option.how == How::NoEffect {
+            by_reason.entry(option.about).or_default().push(option.name);
+        }
+        if units.is_misleading(value) && !["description", "filename"].contains(&option.name) {
+            misleading.push(format!(
+                "{}={value}: as in fio, kib, mib and gib are powers of ten; k, m and g are powers of two",
+                option.name
+            ));
         }
     }
-    for (why, names) in by_reason {
+    let without_effect = by_reason.into_iter().map(|(why, names)| {
+        let names = model::distinct(names);
         let verb = if names.len() == 1 { "has" } else { "have" };
-        out.push(format!("{} {verb} no effect here: {why}", names.join(", ")));
-    }
-    for job in jobs {
-        for JobOption { assignment, .. } in
-            job.options.values().filter(|s| s.units.is_misleading(&s.assignment.value))
-        {
-            let remark = format!(
-                "{}={}: as in fio, kib, mib and gib are powers of ten; k, m and g are powers of two",
-                assignment.option.name, assignment.value
-            );
-            if assignment.option.name != "description"
-                && assignment.option.name != "filename"
-                && !out.contains(&remark)
-            {
-                out.push(remark);
-            }
-        }
-    }
-    out
+        format!("{} {verb} no effect here: {why}", names.join(", "))
+    });
+    model::distinct(without_effect.chain(misleading))
 }
 
 impl Job {
@@ -532,8 +523,6 @@ impl Job {
     pub(super) fn bytes(&self, option: &str) -> Result<Option<u64>, Fault> {
         match self.size(option)? {
             Some(Size::Bytes(bytes)) => Ok(Some(bytes)),
-            // 100 % is the default and sets no limit.
-            Some(Size::Percent(100.0)) if option == "io_size" => Ok(None),
             Some(Size::Percent(_)) => Err(self.fault(option, "fathom takes no percentage here; type a size")),
             None => Ok(None),
         }
@@ -694,22 +683,14 @@ fn read(path: &str) -> Result<String, String> {
 
 /// Number of CPUs in a list such as `0-3,8`.
 fn cpus(list: &str) -> Result<u64, String> {
-    let count = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-        last.checked_sub(first)?.checked_add(1)
-    };
-    list.trim()
-        .split(',')
-        .map(count)
-        .sum::<Option<u64>>()
-        .ok_or_else(|| format!("'{list}' is not a list of CPUs"))
+    let mut all = Vec::new();
+    values::cpus(&mut all, list.trim()).map_err(|_| format!("'{list}' is not a list of CPUs"))?;
+    Ok(all.len() as u64)
 }
 
 fn memory_mib(text: &str) -> Result<u64, String> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = line.and_then(|l| l.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
-    kib.map(|kib| kib / 1024).ok_or_else(|| "/proc/meminfo has no MemTotal".into())
+    let bytes = meminfo_bytes(text, "MemTotal").map_err(|_| "/proc/meminfo has no MemTotal".to_owned())?;
+    Ok(bytes / MIB)
 }
 
 /// Longest time of a job in ns: a year. Soak tests run for weeks, so a longer time is a typing error.

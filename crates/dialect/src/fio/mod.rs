@@ -49,7 +49,7 @@ pub enum Piece {
 
 /// Reads a job file.
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
-    read(&CommandLine::of_file(name, text), &|job| also(job))
+    read(&CommandLine::of_file(name, text), also)
 }
 
 /// Reads the jobs of a command line.
@@ -122,7 +122,7 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
     }
     if line.readonly {
         // Like fio, create no file with `--readonly`.
-        spec.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.create = None);
+        spec.streams_mut().for_each(|stream| stream.create = None);
     }
     spec.typed = Some(Typed { idle: line.idle, ..typed });
     let problems = spec.check().into_iter().chain(also(&spec));
@@ -157,9 +157,7 @@ fn read_sections<'a>(pieces: &[Piece], environment: &'a dyn Environment) -> Resu
     for piece in pieces {
         match piece {
             Piece::File { name, text } => {
-                if let Some(trouble) = Trouble::too_large(name, text, "a job file") {
-                    return Err(trouble);
-                }
+                Trouble::refuse_large(name, text, "a job file")?;
                 reader.file(name, text);
             }
             Piece::Option { name, value } => {

@@ -5,10 +5,15 @@
 
 use crate::options::Form::{Microseconds, Number, Numbers, Percent, Seconds, Size, Switch};
 use crate::options::{ToolOption, honoured, no_effect, only, refused};
+use model::spec::LogKind;
 
-/// Options that request a log. Their value is the prefix of the log's file name and may be left
-/// out.
-pub(super) const LOGS: [&str; 4] = ["write_bw_log", "write_hist_log", "write_iops_log", "write_lat_log"];
+/// Options that request logs, and the kinds of files of each. Their value is the prefix of the files' names and may be left out.
+pub(super) const LOGS: [(&str, &[LogKind]); 4] = [
+    ("write_lat_log", &[LogKind::Lat, LogKind::Slat, LogKind::Clat]),
+    ("write_hist_log", &[LogKind::ClatHist]),
+    ("write_bw_log", &[LogKind::Bw]),
+    ("write_iops_log", &[LogKind::Iops]),
+];
 /// Values of a switch that is off.
 const OFF: &[&str] = &["0", "false"];
 const MERGE: &str = "fathom does not merge traces; type one job with read_iolog for each trace instead";
@@ -420,7 +425,7 @@ pub const OWN: &[ToolOption] = &[
 
 /// The option with this name, or with this alias.
 pub fn find(name: &str) -> Option<&'static ToolOption> {
-    crate::options::find(OPTIONS, name)
+    OPTIONS.iter().find(|option| option.name == name || option.aliases.contains(&name))
 }
 
 /// The unsupported engine that an option belongs to; `None` if it belongs to none.

@@ -17,9 +17,10 @@ const SEED: u64 = 0x6669_6f20_7365_6564;
 pub(super) type Placed = (JobSpec, Vec<Vec<usize>>);
 
 /// The streams of a job of fio.
-struct JobStreams {
+struct JobStreams<'j> {
     /// Index of the job.
     at: usize,
+    job: &'j Job,
     streams: Streams,
 }
 
@@ -30,7 +31,7 @@ pub(super) fn specification(jobs: &[Job], environment: &dyn Environment) -> Resu
     for (at, job) in jobs.iter().enumerate() {
         let read_as = if job.is_replay() { replays } else { streams };
         match read_as(job, environment) {
-            Ok(streams) => read.push(JobStreams { at, streams }),
+            Ok(streams) => read.push(JobStreams { at, job, streams }),
             Err(fault) => faults.push(fault),
         }
     }
@@ -44,8 +45,8 @@ fn put_together(jobs: &[Job], read: Vec<JobStreams>) -> Result<Placed, Fault> {
     let mut group: Vec<JobStreams> = Vec::new();
     let mut groups: Vec<Vec<JobStreams>> = Vec::new();
     for job_streams in read {
-        let Some(job) = jobs.get(job_streams.at) else { continue };
-        let running: Vec<&Job> = group.iter().filter_map(|other| jobs.get(other.at)).collect();
+        let job = job_streams.job;
+        let running: Vec<&Job> = group.iter().map(|other| other.job).collect();
         let waits = waits(job, &running, jobs.get(..job_streams.at).unwrap_or_default())?;
         if !group.is_empty() && (waits || job.walled || job.on("stonewall", false)?) {
             groups.push(std::mem::take(&mut group));
@@ -55,11 +56,11 @@ fn put_together(jobs: &[Job], read: Vec<JobStreams>) -> Result<Placed, Fault> {
     groups.push(group);
     let mut is_over = false;
     for group in groups {
-        let mut phase = phase_times(jobs, &group)?;
-        refuse_group_steadystate(jobs, &group)?;
+        let mut phase = phase_times(&group)?;
+        refuse_group_steadystate(&group)?;
         let mut places = Vec::new();
         let (mut read_backs, mut read_back_places) = (PhaseSpec::default(), Vec::new());
-        for JobStreams { at, mut streams } in group {
+        for JobStreams { at, job, mut streams } in group {
             for stream in &mut streams.all {
                 let end = end_of_window(streams.times);
                 stream.resolved.limit.time_ns = streams.times.runtime.filter(|_| end != phase.time);
@@ -78,8 +79,7 @@ fn put_together(jobs: &[Job], read: Vec<JobStreams>) -> Result<Placed, Fault> {
             let why = format!(
                 "fathom reports at most {MAX_STREAMS} jobs at a time; type group_reporting, or stonewall"
             );
-            jobs.get(at)
-                .map_or(Ok(()), |job| job.refuse_if(phase.streams.len() > MAX_STREAMS, "numjobs", why))?;
+            job.refuse_if(phase.streams.len() > MAX_STREAMS, "numjobs", why)?;
         }
         if is_over {
             // An earlier phase ended the job: run no operation, but create the files as fio does.
@@ -168,11 +168,10 @@ fn waits(job: &Job, running: &[&Job], before: &[Job]) -> Result<bool, Fault> {
 
 /// The run time and warm-up of a phase whose jobs run at the same time. The longest job ends the
 /// phase. Refuses different ramps, and different delays before a ramp.
-fn phase_times(jobs: &[Job], group: &[JobStreams]) -> Result<PhaseSpec, Fault> {
+fn phase_times(group: &[JobStreams]) -> Result<PhaseSpec, Fault> {
     let mut phase = PhaseSpec::default();
     let Some(first) = group.first().map(|one| one.streams.times) else { return Ok(phase) };
-    for JobStreams { at, streams } in group {
-        let Some(job) = jobs.get(*at) else { continue };
+    for JobStreams { job, streams, .. } in group {
         let why = "jobs that run at the same time need the same ramp_time; type one ramp_time for all, or stonewall";
         job.refuse_if(streams.times.ramp != first.ramp, "ramp_time", why)?;
         let why = "jobs with ramp_time that run at the same time need the same startdelay; type one startdelay for all, or remove ramp_time";
@@ -195,10 +194,9 @@ fn end_of_window(times: Times) -> Option<u64> {
 }
 
 /// Refuses a steady state of a whole group, unless the group is one stream.
-fn refuse_group_steadystate(jobs: &[Job], group: &[JobStreams]) -> Result<(), Fault> {
+fn refuse_group_steadystate(group: &[JobStreams]) -> Result<(), Fault> {
     let mut grouped = 0;
-    for JobStreams { at, streams } in group {
-        let Some(job) = jobs.get(*at) else { continue };
+    for JobStreams { job, streams, .. } in group {
         if job.on("new_group", false)? {
             grouped = 0;
         }

@@ -77,6 +77,11 @@ fn refuse_waits_between_directions(job: &Job, stream: &StreamSpec) -> Result<(),
     job.refuse_if(is_per_direction && stream.has("serialize-overlap"), "serialize_overlap", why)
 }
 
+/// The rates of the directions that the job has; 0 for the others.
+fn of_directions(rw: &ParsedRw, rates: [u64; 3]) -> [u64; 3] {
+    [0, 1, 2].map(|at| if rw.directions().contains(&at) { rates[at] } else { 0 })
+}
+
 /// Rates of the directions of a job.
 struct Rates<'j> {
     job: &'j Job,
@@ -91,21 +96,15 @@ impl<'j> Rates<'j> {
     fn from_job(job: &'j Job, rw: &'j ParsedRw) -> Result<Option<Self>, Fault> {
         let mut found = None;
         for option in ["rate", "rate_iops"] {
-            let per_second = job.numbers(option)?;
-            if per_second == [0; 3] {
+            let typed = job.numbers(option)?;
+            if typed == [0; 3] {
                 continue;
             }
             let why = "fio limits either bytes or operations; type rate or rate_iops";
             job.refuse_if(found.is_some(), option, why)?;
-            found = Some(Self { job, rw, option, per_second });
+            found = Some(Self { job, rw, option, per_second: of_directions(rw, typed) });
         }
-        let Some(mut rates) = found else { return Ok(None) };
-        for (at, rate) in rates.per_second.iter_mut().enumerate() {
-            if !rw.directions().contains(&at) {
-                *rate = 0;
-            }
-        }
-        Ok(Some(rates).filter(|rates| rates.per_second != [0; 3]))
+        Ok(found.filter(|rates| rates.per_second != [0; 3]))
     }
 
     /// Sets the rates as limits of a closed loop.
@@ -117,18 +116,15 @@ impl<'j> Rates<'j> {
         let factor = |at: usize| if self.option == "rate" { 1.0 } else { f64::from(sizes[at].least()) };
         let bytes = |at: usize| if is_bytes(at) { self.per_second[at] as f64 * factor(at) } else { 0.0 };
         let iops = |at: usize| if is_bytes(at) { 0.0 } else { self.per_second[at] as f64 };
+        let single = |rate: f64| Some(rate).filter(|rate| *rate > 0.0).map(RateLimit::All);
+        let is_mix = |read_percent| stream.mix == Some(Mix::from_percents(read_percent, 0));
         let limit = |all: [f64; 3]| match (all, self.rw.directions()) {
             ([0.0, 0.0, 0.0], _) => None,
             // A mix of only reads or only writes has a single direction.
-            ([read, write, _], [0, 1])
-                if stream.mix == Some(Mix::from_percents(100, 0))
-                    || stream.mix == Some(Mix::from_percents(0, 0)) =>
-            {
-                let rate = if stream.mix == Some(Mix::from_percents(100, 0)) { read } else { write };
-                Some(rate).filter(|rate| *rate > 0.0).map(RateLimit::All)
-            }
+            ([read, ..], [0, 1]) if is_mix(100) => single(read),
+            ([_, write, _], [0, 1]) if is_mix(0) => single(write),
             ([read, write, trim], [_, _]) => Some(RateLimit::Each(PerKind { read, write, trim })),
-            (all, _) => Some(RateLimit::All(all.iter().sum())),
+            (all, _) => single(all.iter().sum()),
         };
         if !self.rw.kind.writes_after_trims() {
             let (operations, bytes) = (limit([0, 1, 2].map(iops)), limit([0, 1, 2].map(bytes)));
@@ -139,8 +135,7 @@ impl<'j> Rates<'j> {
         let [_, write, trim] = self.per_second;
         let why = "fio ignores the rate of trims in trimwrite; type the same rate for writes and trims";
         self.job.refuse_if(trim > 0 && (write == 0 || trim < write), self.option, why)?;
-        let both = |rate: f64| Some(rate * 2.0).filter(|rate| *rate > 0.0).map(RateLimit::All);
-        (stream.limit_iops, stream.limit_bandwidth) = (both(iops(1)), both(bytes(1)));
+        (stream.limit_iops, stream.limit_bandwidth) = (single(iops(1) * 2.0), single(bytes(1) * 2.0));
         Ok(())
     }
 
@@ -239,10 +234,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
 fn min_rate(job: &Job, rw: &ParsedRw) -> Result<Option<MinRate>, Fault> {
     let every_ns = job.number("rate_cycle")?.unwrap_or(CYCLE_MS).saturating_mul(MS_NS);
     let mut found = None;
-    let rates = |option: &str| -> Result<[u64; 3], Fault> {
-        let all = job.numbers(option)?;
-        Ok([0, 1, 2].map(|at| if rw.directions().contains(&at) { all[at] } else { 0 }))
-    };
+    let rates = |option: &str| job.numbers(option).map(|all| of_directions(rw, all));
     for (option, most, quantity) in
         [("rate_min", "rate", Quantity::Bandwidth), ("rate_iops_min", "rate_iops", Quantity::Iops)]
     {

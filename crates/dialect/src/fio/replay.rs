@@ -47,12 +47,10 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
     let mut stream = StreamSpec { name: Some(streams::name(job)?), ..StreamSpec::default() };
     let deep = streams::engine(job, &READS, environment, &mut stream)?;
     streams::depth(job, &READS, deep, &mut stream)?;
-    stream.resolved.advice = streams::advice(job, &READS, &stream);
-    streams::advise_mapping(&READS, &mut stream);
+    streams::advise(job, &READS, &mut stream);
     streams::durability_and_data(job, &BOTH, &mut stream)?;
     (stream.fsync, stream.fdatasync) = (None, None);
     streams::place(job, environment, &mut stream)?;
-    streams::nodes(job, environment, &mut stream)?;
     priorities(job, &BOTH, &mut stream)?;
     errors(job, &BOTH, false, &mut stream)?;
     rules(job, &BOTH, &mut stream)?;

@@ -3,7 +3,7 @@
 //! the same time, [`super::files`] the region of the files, and [`super::access`] the blocks.
 
 use super::access::{self, ParsedRw};
-use super::options::{OPTIONS, OTHER_ENGINES};
+use super::options::{LOGS, OPTIONS, OTHER_ENGINES};
 use super::value::{self, Size, mask};
 use super::{files, rates};
 use crate::fio::files::Increment;
@@ -60,15 +60,13 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     let deep = engine(job, &rw, environment, &mut stream)?;
     depth(job, &rw, deep, &mut stream)?;
     rates::pace(job, &rw, &mut stream)?;
-    stream.resolved.advice = advice(job, &rw, &stream);
-    advise_mapping(&rw, &mut stream);
+    advise(job, &rw, &mut stream);
     let (verify, back) = verification(job, &rw, environment)?;
     stream.resolved.verify = verify;
     let why = "the rates decide which blocks a mix writes, so fathom cannot read them back; type do_verify=0, or a job for each direction";
     job.refuse_if(back && rates::has_rate_per_direction(&stream), "verify", why)?;
     durability_and_data(job, &rw, &mut stream)?;
     place(job, environment, &mut stream)?;
-    nodes(job, environment, &mut stream)?;
     priorities(job, &rw, &mut stream)?;
     let times = times(job)?;
     rules(job, &rw, &mut stream)?;
@@ -194,9 +192,9 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
     })
 }
 
-/// The advice to the kernel about the order of accesses. By default this is the actual order.
-/// `None` without a page cache (direct I/O, engines that open no file), and if the user turned the advice off.
-pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Option<Advice> {
+/// Sets the advice to the kernel about the order of accesses. By default this is the actual order. As in fio, the advice about a mapping
+/// depends only on whether the job is random. Without it, a page fault also maps and reads the neighbouring pages.
+pub(super) fn advise(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) {
     let actual = if rw.kind.is_random() { Advice::Random } else { Advice::Sequential };
     let hint = match job.text("fadvise_hint").unwrap_or("1") {
         "0" | "false" | "none" => None,
@@ -205,12 +203,7 @@ pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Option<Ad
         _ => Some(actual),
     };
     // Direct I/O does not use the page cache, and some engines open no file.
-    hint.filter(|_| stream.cache.is_some_and(|cache| !cache.is_direct()))
-}
-
-/// Adds the engine option for advice about the order of accesses to a mapping, unless the user turned advice off. As in fio, the kind of
-/// advice depends only on whether the job is random. Without advice, a page fault also maps and reads the neighbouring pages.
-pub(super) fn advise_mapping(rw: &ParsedRw, stream: &mut StreamSpec) {
+    stream.resolved.advice = hint.filter(|_| stream.cache.is_some_and(|cache| !cache.is_direct()));
     if let (Some(Cache::Mmap), Some(_), Some(engine)) =
         (stream.cache, stream.resolved.advice, &mut stream.engine)
     {
@@ -358,16 +351,14 @@ pub(super) fn place(job: &Job, environment: &dyn Environment, stream: &mut Strea
         "cpus_allowed_policy",
         why,
     )?;
-    if let Some(text) = job.text("nice") {
-        stream.resolved.place.nice = Some(values::nice(text).map_err(|why| job.fault("nice", why))?);
-    }
+    stream.resolved.place.nice = job.parse("nice", values::nice)?;
     stream.resolved.place.io_priority = io_priority(job)?;
-    Ok(())
+    nodes(job, environment, stream)
 }
 
 /// Binds threads to the CPUs of NUMA nodes, even if `cpus_allowed` names other CPUs. Also sets the nodes where the memory of the threads
 /// is allocated.
-pub(super) fn nodes(job: &Job, environment: &dyn Environment, stream: &mut StreamSpec) -> Result<(), Fault> {
+fn nodes(job: &Job, environment: &dyn Environment, stream: &mut StreamSpec) -> Result<(), Fault> {
     let all = |list: &str| if list == "all" { environment.nodes() } else { Ok(list.into()) };
     if let Some(text) = job.text("numa_cpu_nodes") {
         let fault = |why: String| job.fault("numa_cpu_nodes", why);
@@ -403,15 +394,30 @@ pub(super) fn nodes(job: &Job, environment: &dyn Environment, stream: &mut Strea
 /// the best-effort class.
 fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
     let level = job.number("prio")?.map(|level| priority_level(job, "prio", level)).transpose()?;
-    let priority = match (job.number("prioclass")?, level) {
-        (None | Some(0), None) => return Ok(None),
-        (Some(1), level) => IoPriority::Realtime(level.unwrap_or(0)),
-        (None | Some(0 | 2), level) => IoPriority::BestEffort(level.unwrap_or(0)),
-        (Some(3), None | Some(0)) => IoPriority::Idle,
-        (Some(3), Some(_)) => return Err(job.fault("prio", "the idle class has no levels; remove prio")),
-        (Some(_), _) => return Err(job.fault("prioclass", "there is no such class; type 1, 2 or 3")),
+    let class = match job.number("prioclass")?.filter(|class| *class > 0) {
+        None if level.is_none() => return Ok(None),
+        class => class.unwrap_or(BEST_EFFORT),
     };
-    Ok(Some(priority))
+    let level = level.unwrap_or(0);
+    job.refuse_if(class == IDLE && level > 0, "prio", "the idle class has no levels; remove prio")?;
+    priority_of_class(class, level).map(Some).ok_or_else(|| job.fault("prioclass", NO_CLASS))
+}
+
+/// The numbers of the priority classes in fio.
+const REAL_TIME: u64 = 1;
+const BEST_EFFORT: u64 = 2;
+const IDLE: u64 = 3;
+/// The error about a class with another number.
+const NO_CLASS: &str = "there is no such class; type 1, 2 or 3";
+
+/// The priority of a class and a level; `None` if there is no such class. The idle class has no levels.
+fn priority_of_class(class: u64, level: u8) -> Option<IoPriority> {
+    match class {
+        REAL_TIME => Some(IoPriority::Realtime(level)),
+        BEST_EFFORT => Some(IoPriority::BestEffort(level)),
+        IDLE => Some(IoPriority::Idle),
+        _ => None,
+    }
 }
 
 /// Checks the level of a priority: the kernel has levels 0 to 7.
@@ -666,8 +672,6 @@ fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, Str
 const PRIORITY_ENGINES: [&str; 2] = ["io_uring", "libaio"];
 /// The options for priorities of single operations. Errors name the first of them that the job has.
 const PRIORITY_OPTIONS: [&str; 4] = ["cmdprio_percentage", "cmdprio_bssplit", "cmdprio_class", "cmdprio"];
-/// The real-time class, which fio uses if `cmdprio_class` is not given.
-const REAL_TIME: u64 = 1;
 
 /// Sets which operations have their own priority.
 pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
@@ -707,20 +711,13 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     Ok(())
 }
 
-/// The priority that `cmdprio_class` and `cmdprio` give to a kind of operation.
+/// The priority that `cmdprio_class` and `cmdprio` give to a kind of operation. As in fio, the default class is real-time.
 fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
     let class = job.by_direction("cmdprio_class", |text| job.units("cmdprio_class").whole(text))?;
     let class = class[kind as usize].unwrap_or(REAL_TIME);
-    let level = job.numbers("cmdprio")?[kind as usize];
-    let fault = |option: &str, why: &str| Err(job.fault(option, why));
-    let level = priority_level(job, "cmdprio", level)?;
-    match class {
-        1 => Ok(IoPriority::Realtime(level)),
-        2 => Ok(IoPriority::BestEffort(level)),
-        3 if level == 0 => Ok(IoPriority::Idle),
-        3 => fault("cmdprio", "the idle class has no levels; remove the option"),
-        _ => fault("cmdprio_class", "there is no such class; type 1, 2 or 3"),
-    }
+    let level = priority_level(job, "cmdprio", job.numbers("cmdprio")?[kind as usize])?;
+    job.refuse_if(class == IDLE && level > 0, "cmdprio", "the idle class has no levels; remove the option")?;
+    priority_of_class(class, level).ok_or_else(|| job.fault("cmdprio_class", NO_CLASS))
 }
 
 /// Parses a size with its share: `4k/20` has the priority that `cmdprio_class` and `cmdprio` give, `4k/20/1/0` has its own priority. `None`
@@ -738,12 +735,7 @@ fn size_priority(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority
         }
         [size, percent, class, level] | [size, percent, class, level, _] => {
             let level = priority_level(job, "cmdprio_bssplit", number(level)?)?;
-            let priority = match number(class)? {
-                1 => IoPriority::Realtime(level),
-                2 => IoPriority::BestEffort(level),
-                3 => IoPriority::Idle,
-                _ => return Err(fault("there is no such class; type 1, 2 or 3")),
-            };
+            let priority = priority_of_class(number(class)?, level).ok_or_else(|| fault(NO_CLASS))?;
             (size, percent, priority)
         }
         _ => {
@@ -797,13 +789,6 @@ fn tolerated(job: &Job, checks: bool, text: &str) -> Result<Vec<Kind>, Fault> {
     }
 }
 
-/// Options that request logs, and the kinds of files of each.
-const LOGS: [(&str, &[LogKind]); 4] = [
-    ("write_lat_log", &[LogKind::Lat, LogKind::Slat, LogKind::Clat]),
-    ("write_hist_log", &[LogKind::ClatHist]),
-    ("write_bw_log", &[LogKind::Bw]),
-    ("write_iops_log", &[LogKind::Iops]),
-];
 /// Options that disable a kind of log.
 const DISABLED: [(&str, LogKind); 3] =
     [("disable_lat", LogKind::Lat), ("disable_slat", LogKind::Slat), ("disable_clat", LogKind::Clat)];

@@ -58,7 +58,9 @@ impl Units {
             return Err(is_not(text, "zero or more; type a number such as 8"));
         }
         let advice = "a number; type one such as 4096, 4k or 1g";
-        let value = Self::number(text, |suffix| self.factor(suffix)).ok_or_else(|| is_not(text, advice))?;
+        let number = text.trim();
+        let value = evaluate(number, number.starts_with('('), &|suffix| self.factor(suffix))
+            .ok_or_else(|| is_not(text, advice))?;
         // A float represents whole numbers exactly up to this limit.
         if (0.0..=9.0e15).contains(&value) { Ok(value.floor() as u64) } else { Err(is_not(text, advice)) }
     }
@@ -75,18 +77,17 @@ impl Units {
             _ => None,
         }
     }
+}
 
-    /// Computes a number with a suffix, or an expression in parentheses; `None` if the text is
-    /// neither.
-    fn number(text: &str, factor: impl Fn(&str) -> Option<f64>) -> Option<f64> {
-        let text = text.trim().to_ascii_lowercase();
-        if text.is_empty() || text.len() > MAX_EXPRESSION_BYTES {
-            return None;
-        }
-        let mut expression = Expression { rest: &text, factor: &factor };
-        let value = if text.starts_with('(') { expression.sum(0) } else { expression.literal() };
-        value.filter(|v| v.is_finite() && expression.rest.trim().is_empty())
+/// Computes a whole text, which is a sum or else a number with a suffix.
+fn evaluate(text: &str, is_sum: bool, factor: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
+    if text.len() > MAX_EXPRESSION_BYTES {
+        return None;
     }
+    let text = text.to_ascii_lowercase();
+    let mut expression = Expression { rest: &text, factor };
+    let value = if is_sum { expression.sum(0) } else { expression.literal() };
+    value.filter(|v| v.is_finite() && expression.rest.trim().is_empty())
 }
 
 /// Parses a time. Returns ns.
@@ -105,7 +106,7 @@ pub(super) fn time(text: &str, default_unit: DefaultUnit) -> Result<u64, String>
         _ => None,
     };
     // fio reads numbers in parentheses as microseconds, even for options in seconds.
-    let number = (!text.trim().starts_with('(')).then(|| Units::number(text, factor)).flatten();
+    let number = (!text.trim().starts_with('(')).then(|| evaluate(text.trim(), false, &factor)).flatten();
     let value = number.ok_or_else(|| is_not(text, advice))?;
     if (0.0..=9.0e18).contains(&value) { Ok(value as u64) } else { Err(is_not(text, advice)) }
 }
@@ -114,12 +115,7 @@ pub(super) fn time(text: &str, default_unit: DefaultUnit) -> Result<u64, String>
 /// `$ncpus`. Returns a whole number as text; `None` if the text is not an expression.
 pub(super) fn calculate(text: &str) -> Option<String> {
     let no_unit = |suffix: &str| suffix.is_empty().then_some(1.0);
-    if text.len() > MAX_EXPRESSION_BYTES {
-        return None;
-    }
-    let text = text.to_ascii_lowercase();
-    let mut expression = Expression { rest: &text, factor: &no_unit };
-    let value = expression.sum(0).filter(|v| v.is_finite() && expression.rest.trim().is_empty())?;
+    let value = evaluate(text, true, &no_unit)?;
     // `bc` calculates with whole numbers.
     Some(format!("{:.0}", value.trunc()))
 }

@@ -148,9 +148,7 @@ impl Icf {
 /// # Errors
 /// All errors, each with its place.
 pub(super) fn read(name: &str, text: &str) -> Result<Icf, Trouble> {
-    if let Some(trouble) = Trouble::too_large(name, text, "a configuration") {
-        return Err(trouble);
-    }
+    Trouble::refuse_large(name, text, "a configuration")?;
     let mut reader =
         Reader { icf: Icf::default(), diagnostics: Vec::new(), heading: String::new(), skips: false };
     let mut at = 0;
@@ -161,11 +159,8 @@ pub(super) fn read(name: &str, text: &str) -> Result<Icf, Trouble> {
         at += line.len();
     }
     reader.check();
-    if reader.diagnostics.is_empty() {
-        Ok(reader.icf)
-    } else {
-        Err(Trouble::new(name, text, reader.diagnostics))
-    }
+    Trouble::refuse_errors(name, text, reader.diagnostics)?;
+    Ok(reader.icf)
 }
 
 struct Reader {

@@ -6,7 +6,7 @@ pub mod options;
 
 use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Diagnostic, Trouble, quoted};
-use crate::{Language, Objections, Tool};
+use crate::{Language, Objections, SECOND_NS, Tool};
 use icf::{Icf, Manager, Progression, Spec, Worker};
 use model::job::{Kind, Line, Stream};
 use model::spec::iometer::Cycle;
@@ -20,9 +20,7 @@ pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension:
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let mut job = read(name, text, &Overrides::default(), also)?;
     // `fathom run` may repeat the job, and reports all workers together.
-    job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| {
-        stream.resolved.each_worker_ns = None;
-    });
+    job.streams_mut().for_each(|stream| stream.resolved.each_worker_ns = None);
     Ok(job)
 }
 
@@ -50,7 +48,8 @@ pub fn read(name: &str, text: &str, overrides: &Overrides, also: Objections) -> 
             Diagnostic::new(0..0, problem.spelled(|key, value| format_for_tool(Tool::Iometer, key, value)))
         })
         .collect();
-    if diagnostics.is_empty() { Ok(job) } else { Err(Trouble::new(name, text, diagnostics)) }
+    Trouble::refuse_errors(name, text, diagnostics)?;
+    Ok(job)
 }
 
 /// Describes the tests of a file as text. The targets need not be paths.
@@ -60,10 +59,7 @@ pub fn read(name: &str, text: &str, overrides: &Overrides, also: Objections) -> 
 pub fn explain(name: &str, text: &str, overrides: &Overrides) -> Result<String, Trouble> {
     let mut icf = icf::read(name, text)?;
     icf.seconds = overrides.seconds.unwrap_or(icf.seconds);
-    let diagnostics = refused(&icf, &overrides.targets, false);
-    if !diagnostics.is_empty() {
-        return Err(Trouble::new(name, text, diagnostics));
-    }
+    Trouble::refuse_errors(name, text, refused(&icf, &overrides.targets, false))?;
     Ok(explain_tests(&icf, &overrides.targets))
 }
 
@@ -85,7 +81,6 @@ pub fn specs(name: &str, text: &str) -> Result<Vec<model::spec::iometer::Spec>, 
 }
 
 const SECTOR_BYTES: u64 = 512;
-const SECOND_NS: u64 = 1_000_000_000;
 /// Longest run time and ramp-up: a day.
 const MAX_TIME_S: u64 = 86_400;
 
@@ -240,13 +235,7 @@ fn worker_name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
 
 /// Distinct names of targets, in the order in which the file first names them.
 fn target_names(icf: &Icf) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for (name, _) in workers(icf).flat_map(|(_, w)| &w.targets) {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    names
+    model::distinct(workers(icf).flat_map(|(_, w)| &w.targets).map(|(name, _)| name.clone()))
 }
 
 /// Removes the file system that Iometer appends to a target, as in `/data [ext4]`.

@@ -75,19 +75,18 @@ impl Call for Splice {
     #[inline]
     fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         let data = self.arena.slot_mut(slot as usize);
-        let (length, part) = (op.length as usize, self.pipe.bytes);
+        let (length, pipe_bytes) = (op.length as usize, self.pipe.bytes);
+        let part = |moved: usize| moved..length.min(moved + pipe_bytes);
         match op.kind {
             Kind::Read => {
                 let (file, null) = (self.targets.read(op), self.null.as_ref());
-                in_parts(&mut data[..length], part, op.offset, |data, offset| {
-                    self.pipe.read(file, offset, data, null)
+                move_all(length, |moved| {
+                    self.pipe.read(file, op.offset + moved as u64, &mut data[part(moved)], null)
                 })
             }
             Kind::Write => {
                 let file = self.targets.write(op);
-                in_parts(&mut data[..length], part, op.offset, |data, offset| {
-                    self.pipe.write(file, offset, data)
-                })
+                move_all(length, |moved| self.pipe.write(file, op.offset + moved as u64, &data[part(moved)]))
             }
             Kind::Trim => self.targets.trim(op),
             Kind::Sync => self.targets.sync(op),
@@ -95,21 +94,15 @@ impl Call for Splice {
     }
 }
 
-/// Executes an operation in parts of at most `part` bytes, until a call moves nothing or fails.
+/// Repeats a call until all bytes are moved, or until the call moves nothing or fails. `call` gets the number of bytes moved so far.
 /// Returns an error only if no byte was moved.
 #[inline]
-fn in_parts(
-    data: &mut [u8],
-    part: usize,
-    offset: u64,
-    mut execute: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
-) -> io::Result<usize> {
+fn move_all(bytes: usize, mut call: impl FnMut(usize) -> io::Result<usize>) -> io::Result<usize> {
     let mut moved = 0;
-    while moved < data.len() {
-        let end = data.len().min(moved + part);
-        match execute(&mut data[moved..end], offset + moved as u64) {
+    while moved < bytes {
+        match call(moved) {
             Ok(0) => break,
-            Ok(bytes) => moved += bytes,
+            Ok(more) => moved += more,
             Err(_) if moved > 0 => break,
             Err(e) => return Err(e),
         }
@@ -235,20 +228,10 @@ impl Call for Sendfile {
     }
 }
 
-/// Calls sendfile until all bytes are moved or the source ends. Returns an error only if no byte
-/// was moved.
+/// Calls sendfile until all bytes are moved or the source ends.
 #[inline]
 fn send_all(to: &File, from: &File, mut offset: u64, bytes: usize) -> io::Result<usize> {
-    let mut moved = 0;
-    while moved < bytes {
-        match sendfile(to, from, Some(&mut offset), bytes - moved) {
-            Ok(0) => break,
-            Ok(sent) => moved += sent,
-            Err(_) if moved > 0 => break,
-            Err(e) => return Err(e.into()),
-        }
-    }
-    Ok(moved)
+    move_all(bytes, |moved| Ok(sendfile(to, from, Some(&mut offset), bytes - moved)?))
 }
 
 pub(super) const COPY_OPTIONS: &[EngineOption] =
@@ -353,17 +336,10 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
     Ok(created)
 }
 
-/// Copies until all bytes are moved or the source ends. Returns an error only if no byte was moved.
+/// Copies until all bytes are moved or the source ends.
 #[inline]
 fn copy_all(from: &File, mut read_at: u64, to: &File, mut write_at: u64, bytes: usize) -> io::Result<usize> {
-    let mut moved = 0;
-    while moved < bytes {
-        match copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), bytes - moved) {
-            Ok(0) => break,
-            Ok(copied) => moved += copied,
-            Err(_) if moved > 0 => break,
-            Err(e) => return Err(e.into()),
-        }
-    }
-    Ok(moved)
+    move_all(bytes, |moved| {
+        Ok(copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), bytes - moved)?)
+    })
 }

@@ -10,6 +10,7 @@ use crate::spec::{EngineOption, WorkerSpec};
 use std::collections::VecDeque;
 use std::io;
 use sys::clock::Clock;
+use sys::slots::take_ready;
 
 pub(super) struct Null {
     clock: Clock,
@@ -50,11 +51,7 @@ impl Queue for Null {
 
     #[inline]
     fn reap(&mut self, done: &mut [Done]) -> usize {
-        let taken = self.queued.len().min(done.len());
-        let from = self.queued.len() - taken;
-        done[..taken].copy_from_slice(&self.queued[from..]);
-        self.queued.truncate(from);
-        taken
+        take_ready(&mut self.queued, done)
     }
 }
 

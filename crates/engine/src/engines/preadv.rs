@@ -11,6 +11,7 @@ use std::ops::Range;
 use sys::arena::Arena;
 use sys::clock::Clock;
 use sys::io_vectors::{MAX_BYTES_PER_CALL, MAX_VECTORS_PER_CALL, Vectors};
+use sys::slots::take_ready;
 
 pub(super) struct Preadv {
     arena: Arena,
@@ -69,11 +70,7 @@ impl Queue for Preadv {
 
     #[inline]
     fn reap(&mut self, done: &mut [Done]) -> usize {
-        let taken = self.done.len().min(done.len());
-        let from = self.done.len() - taken;
-        done[..taken].copy_from_slice(&self.done[from..]);
-        self.done.truncate(from);
-        taken
+        take_ready(&mut self.done, done)
     }
 }
 

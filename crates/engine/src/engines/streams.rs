@@ -77,6 +77,18 @@ impl<S: Library> Call for Streams<S> {
     }
 }
 
+/// Maximum buffer size in bytes.
+const MAX_BUFFER_BYTES: u64 = 1 << 30;
+
+/// Returns the number of the option `buffer`; `None` without the option.
+fn buffer_bytes(spec: &WorkerSpec) -> io::Result<Option<usize>> {
+    let bytes = spec.options.get("buffer").copied().flatten();
+    if bytes.is_some_and(|b| b > MAX_BUFFER_BYTES) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "option buffer: type 1g or less"));
+    }
+    Ok(bytes.map(|b| b as usize))
+}
+
 pub(super) const STDIO_OPTIONS: &[EngineOption] = &[
     EngineOption::with_number(
         "buffer",
@@ -88,8 +100,6 @@ pub(super) const STDIO_OPTIONS: &[EngineOption] = &[
         "getc_unlocked and putc_unlocked, byte by byte without the stream's lock",
     ),
 ];
-/// Maximum buffer size in bytes.
-const MAX_BUFFER_BYTES: u64 = 1 << 30;
 
 pub(super) type Stdio = Streams<Stream>;
 
@@ -105,13 +115,9 @@ impl Library for Stream {
             (_, true) => Calls::BytesUnlocked,
             _ => Calls::Blocks,
         };
-        let buffer = spec.options.get("buffer").copied().flatten();
-        if buffer.is_some_and(|b| b > MAX_BUFFER_BYTES) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "option buffer: type 1g or less"));
-        }
+        let buffer = buffer_bytes(spec)?;
         let mut used: Vec<String> = buffer.map(|b| format!("buffer of {b} bytes")).into_iter().collect();
         used.extend((calls != Calls::Blocks).then(|| "byte by byte".into()));
-        let buffer = buffer.map(|b| b as usize);
         Ok((move |file: &File| Self::new(file, buffer, calls), Granted { used, fallbacks: Vec::new() }))
     }
 }
@@ -132,68 +138,30 @@ pub(super) const STD_OPTIONS: &[EngineOption] = &[EngineOption::with_number(
 )];
 
 /// Default buffer size of a `BufReader` in bytes.
-const DEFAULT_BUFFER_BYTES: u64 = 8192;
+const DEFAULT_BUFFER_BYTES: usize = 8192;
 
-pub(super) struct RustStd {
-    arena: Arena,
-    targets: Targets,
-    streams: Vec<RustStream>,
-}
+pub(super) type RustStd = Streams<RustStream>;
 
-impl Call for RustStd {
-    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
-        let bytes = match spec.options.get("buffer").copied().flatten() {
-            Some(0) => Some(DEFAULT_BUFFER_BYTES),
-            Some(b) if b > MAX_BUFFER_BYTES => {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "option buffer: type 1g or less"));
-            }
-            bytes => bytes,
-        };
-        let used = bytes.map(|b| format!("buffer of {b} bytes")).into_iter().collect();
-        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
-        let targets = Targets::take(spec)?;
-        let streams = targets.all().map(|t| RustStream::new(&t.file, bytes.map(|b| b as usize)));
-        let streams = streams.collect::<io::Result<_>>()?;
-        Ok((Self { arena, targets, streams }, Granted { used, fallbacks: Vec::new() }))
-    }
-
-    #[inline]
-    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
-        self.arena.slot_mut(slot as usize)
-    }
-
-    #[inline]
-    fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
-        let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
-        let stream = &mut self.streams[op.file as usize];
-        match op.kind {
-            Kind::Read => stream.read(op.offset, &mut data[..length]),
-            Kind::Write => {
-                self.targets.write(op);
-                stream.write(op.offset, &data[..length])
-            }
-            Kind::Trim => {
-                stream.flush()?;
-                self.targets.trim(op)
-            }
-            Kind::Sync => {
-                stream.flush()?;
-                self.targets.sync(op)
-            }
-        }
-    }
-}
-
-/// A file with a reader and a writer that share its position. After a change of direction the position must be set again.
-struct RustStream {
+/// A file with a reader and a writer that share its position.
+pub(super) struct RustStream {
     buffering: Buffering,
-    reads_at: Option<u64>,
-    writes_at: Option<u64>,
+    /// The position to which the reader or the writer must seek before it is used; `None` if it continues.
+    seek_to: Option<u64>,
+    /// Whether the last use was a write that succeeded, so that its data may still be in the buffer.
+    has_written: bool,
 }
 
 enum Buffering {
     Plain(File),
     Buffered(BufReader<File>, BufWriter<File>),
+}
+
+impl Library for RustStream {
+    fn opener(spec: &WorkerSpec) -> io::Result<(impl Fn(&File) -> io::Result<Self>, Granted)> {
+        let bytes = buffer_bytes(spec)?.map(|bytes| if bytes == 0 { DEFAULT_BUFFER_BYTES } else { bytes });
+        let used = bytes.map(|b| format!("buffer of {b} bytes")).into_iter().collect();
+        Ok((move |file: &File| Self::new(file, bytes), Granted { used, fallbacks: Vec::new() }))
+    }
 }
 
 impl RustStream {
@@ -205,47 +173,46 @@ impl RustStream {
                 BufWriter::with_capacity(bytes, file.try_clone()?),
             ),
         };
-        Ok(Self { buffering, reads_at: None, writes_at: None })
+        Ok(Self { buffering, seek_to: None, has_written: false })
     }
+}
 
-    fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<usize> {
-        if self.writes_at.is_some() {
+impl Buffered for RustStream {
+    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
+        if self.has_written {
             self.flush()?;
         }
-        let is_in_place = self.reads_at.take() == Some(offset);
-        let moved = match &mut self.buffering {
-            Buffering::Plain(file) => read_from(file, is_in_place, offset, data),
-            Buffering::Buffered(reader, _) => read_from(reader, is_in_place, offset, data),
-        }?;
-        self.reads_at = Some(offset + moved as u64);
-        Ok(moved)
+        let seek_to = self.seek_to.take();
+        match &mut self.buffering {
+            Buffering::Plain(file) => read_from(file, seek_to, data),
+            Buffering::Buffered(reader, _) => read_from(reader, seek_to, data),
+        }
     }
 
-    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<usize> {
-        self.reads_at = None;
-        let is_in_place = self.writes_at.take() == Some(offset);
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.has_written = false;
+        let seek_to = self.seek_to.take();
         match &mut self.buffering {
-            Buffering::Plain(file) => write_to(file, is_in_place, offset, data),
-            Buffering::Buffered(_, writer) => write_to(writer, is_in_place, offset, data),
+            Buffering::Plain(file) => write_to(file, seek_to, data),
+            Buffering::Buffered(_, writer) => write_to(writer, seek_to, data),
         }?;
-        self.writes_at = Some(offset + data.len() as u64);
+        self.has_written = true;
         Ok(data.len())
     }
 
-    /// Writes the buffered data to the file and discards data that was read ahead.
+    fn seek(&mut self, offset: u64) -> io::Result<()> {
+        self.seek_to = Some(offset);
+        Ok(())
+    }
+
     fn flush(&mut self) -> io::Result<()> {
-        (self.reads_at, self.writes_at) = (None, None);
+        self.has_written = false;
         if let Buffering::Buffered(_, writer) = &mut self.buffering { writer.flush() } else { Ok(()) }
     }
 }
 
-fn read_from(
-    from: &mut (impl Read + Seek),
-    is_in_place: bool,
-    offset: u64,
-    data: &mut [u8],
-) -> io::Result<usize> {
-    if !is_in_place {
+fn read_from(from: &mut (impl Read + Seek), seek_to: Option<u64>, data: &mut [u8]) -> io::Result<usize> {
+    if let Some(offset) = seek_to {
         from.seek(SeekFrom::Start(offset))?;
     }
     let mut moved = 0;
@@ -259,8 +226,8 @@ fn read_from(
     Ok(moved)
 }
 
-fn write_to(to: &mut (impl Write + Seek), is_in_place: bool, offset: u64, data: &[u8]) -> io::Result<()> {
-    if !is_in_place {
+fn write_to(to: &mut (impl Write + Seek), seek_to: Option<u64>, data: &[u8]) -> io::Result<()> {
+    if let Some(offset) = seek_to {
         to.seek(SeekFrom::Start(offset))?;
     }
     to.write_all(data)

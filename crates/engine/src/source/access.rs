@@ -826,13 +826,7 @@ impl Strided {
             return Err(target.misfit("a zone and the gap after it", zones.step_bytes()));
         }
         let inside = Access { span_bytes: zones.range_bytes, strided: None, ..access.clone() };
-        let alone = WorkerContext {
-            worker: 0,
-            workers: 1,
-            seed: context.seed,
-            stream_state: Arc::clone(&context.stream_state),
-        };
-        let inner = Lines::new(&Stream { access: inside, ..stream.clone() }, targets, &alone, rng)?;
+        let inner = Lines::new(&Stream { access: inside, ..stream.clone() }, targets, &context.alone(), rng)?;
         let last = access.bytes_in_last_zone(zones, span);
         let count = full_zones + u64::from(last > 0);
         let first = (u128::from(count) * u128::from(context.worker) / u128::from(context.workers)) as u64;

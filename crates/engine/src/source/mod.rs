@@ -138,6 +138,13 @@ pub struct WorkerContext {
     pub stream_state: Arc<StreamState>,
 }
 
+impl WorkerContext {
+    /// Returns the context of a worker that acts as the only one of its stream.
+    fn alone(&self) -> Self {
+        Self { worker: 0, workers: 1, ..self.clone() }
+    }
+}
+
 /// Builds the lanes of one worker of a stream: one source per target for [`Sharing::Each`], else one for all targets.
 ///
 /// `target_bytes` are the sizes of the stream's targets in order, and `target_align` the alignment of offsets and lengths on each, 1 for
@@ -188,7 +195,7 @@ pub fn lanes(
     };
     let targets = targets.get(own..own + each).unwrap_or_default();
     let per_lane = if stream.sharing == Sharing::Each { 1 } else { each };
-    let member = match (stream.flow, context.stream_state.group()) {
+    let member = match (stream.flow, &context.stream_state.group) {
         (Some(flow), Some(group)) => {
             Some(Arc::new(sharing::Member::new(Arc::clone(group), flow, stream.delay_ns > 0)?))
         }
@@ -207,7 +214,7 @@ pub fn lanes(
                 source = Box::new(sharing::GroupMember { inner: source, member: Arc::clone(member) });
             }
         }
-        if let Some(files) = context.stream_state.files().filter(|_| stream.evicts_each_pass) {
+        if let Some(files) = context.stream_state.files.clone().filter(|_| stream.evicts_each_pass) {
             source = Box::new(wrappers::EachPass::new(source, stream, context, files, target_bytes));
         }
         Ok(source)
@@ -223,13 +230,7 @@ fn lane(
     lane: u64,
 ) -> Result<Box<dyn Source>, String> {
     let seed = split_mix(split_mix(context.seed).wrapping_add(lane));
-    // A clone acts as the only worker.
-    let alone = WorkerContext {
-        worker: 0,
-        workers: 1,
-        seed: context.seed,
-        stream_state: Arc::clone(&context.stream_state),
-    };
+    let alone = context.alone();
     let among = if stream.clones.is_some() { &alone } else { context };
     let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let lanes = stream.lanes() * u64::from(context.workers);

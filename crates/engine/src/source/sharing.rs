@@ -19,37 +19,17 @@ pub struct StreamState {
     seed: u64,
     positions: Mutex<Vec<Arc<SharedPosition>>>,
     zipfs: Mutex<Vec<Arc<Zipf>>>,
-    /// The group that keeps shares of operations; `None` without shares.
-    group: Option<Arc<Group>>,
-    /// Files of the targets, to evict them before each pass; `None` if they are not evicted.
-    files: Option<Arc<[File]>>,
+    /// The group whose streams divide the operations by weight; `None` without shares.
+    pub group: Option<Arc<Group>>,
+    /// Files of the stream's targets in order, to evict them before each pass; `None` if they are not evicted.
+    pub files: Option<Arc<[File]>>,
 }
 
 impl StreamState {
-    /// Creates the state. `seed` decides which blocks are hot and the order of [`model::job::Order::Once`], so it must be equal for all runs of a
-    /// plan that are compared.
+    /// Creates the state, with neither a group nor evicted files. `seed` decides which blocks are hot and the order of
+    /// [`model::job::Order::Once`], so it must be equal for all runs of a plan that are compared.
     pub fn new(seed: u64) -> Self {
         Self { seed, positions: Mutex::default(), zipfs: Mutex::default(), group: None, files: None }
-    }
-
-    /// Adds the stream to a group whose streams divide the operations by weight; `None` for no group.
-    #[must_use]
-    pub fn in_group(self, group: Option<Arc<Group>>) -> Self {
-        Self { group, ..self }
-    }
-
-    /// Adds the files of the stream's targets in order, if the stream evicts them before each pass.
-    #[must_use]
-    pub fn with_files(self, files: Option<Arc<[File]>>) -> Self {
-        Self { files, ..self }
-    }
-
-    pub(super) fn files(&self) -> Option<Arc<[File]>> {
-        self.files.clone()
-    }
-
-    pub(super) fn group(&self) -> Option<&Arc<Group>> {
-        self.group.as_ref()
     }
 
     /// Returns the seed of a target, equal for all workers.

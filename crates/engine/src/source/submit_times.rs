@@ -71,38 +71,34 @@ pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Res
             Some(limited) => Box::new(Paced::new(inner, limited)),
             None => inner,
         },
-        Pace::Open { iops, arrivals: Arrivals::Constant } => {
+        Pace::Open { iops, arrivals } => {
             let period = period(iops)?;
-            Box::new(Paced::new(
-                inner,
-                ConstantArrivals { next: period.times(place.lane), gap: period.times(place.lanes) },
-            ))
-        }
-        Pace::Open { iops, arrivals: Arrivals::Poisson } => {
-            period(iops)?;
-            let rng = Xoshiro256PlusPlus::seed_from_u64(place.seed);
             let mean_ns = NS_PER_S / iops * place.lanes as f64;
-            Box::new(Paced::new(inner, PoissonArrivals { last: Moment::default(), mean_ns, rng }))
-        }
-        Pace::Open { iops, arrivals: Arrivals::Batch { mean } } => {
-            period(iops)?;
             let rng = Xoshiro256PlusPlus::seed_from_u64(place.seed);
-            let gaps = Batches::new(NS_PER_S / iops * place.lanes as f64, mean, rng)?;
-            Box::new(Paced::new(inner, BurstArrivals { last: Moment::default(), gaps }))
-        }
-        Pace::Open { iops, arrivals: Arrivals::OnOff { on_ns, off_ns } } => {
-            period(iops)?;
-            if place.lanes > 1 {
-                return Err(
-                    "on-off arrivals need one worker on one target; type --workers 1 and name one target"
-                        .into(),
-                );
+            match arrivals {
+                Arrivals::Constant => Box::new(Paced::new(
+                    inner,
+                    ConstantArrivals { next: period.times(place.lane), gap: period.times(place.lanes) },
+                )),
+                Arrivals::Poisson => with_gaps(inner, Poisson { mean_ns, rng }),
+                Arrivals::Batch { mean } => with_gaps(inner, Batches::new(mean_ns, mean, rng)?),
+                Arrivals::OnOff { .. } if place.lanes > 1 => {
+                    return Err(
+                        "on-off arrivals need one worker on one target; type --workers 1 and name one target"
+                            .into(),
+                    );
+                }
+                Arrivals::OnOff { on_ns, off_ns } => {
+                    with_gaps(inner, OnOff::new(mean_ns, on_ns, off_ns, rng)?)
+                }
             }
-            let rng = Xoshiro256PlusPlus::seed_from_u64(place.seed);
-            let gaps = OnOff::new(NS_PER_S / iops, on_ns, off_ns, rng)?;
-            Box::new(Paced::new(inner, BurstArrivals { last: Moment::default(), gaps }))
         }
     })
+}
+
+/// Adds arrival times with these gaps between them.
+fn with_gaps(inner: Box<dyn Source>, gaps: impl Gaps + 'static) -> Box<dyn Source> {
+    Box::new(Paced::new(inner, Gapped { last: Moment::default(), gaps }))
 }
 
 /// Returns the time between operations at a rate per second.
@@ -165,34 +161,18 @@ impl Times for ConstantArrivals {
     }
 }
 
-/// Exponential gaps. Several lanes together are a Poisson process with the sum of their rates.
-struct PoissonArrivals {
-    last: Moment,
-    mean_ns: f64,
-    rng: Xoshiro256PlusPlus,
-}
-
-impl Times for PoissonArrivals {
-    #[inline]
-    fn next(&mut self, _: &Op) -> Moment {
-        let gap: f64 = Exp1.sample(&mut self.rng);
-        self.last = self.last.plus(Moment::from_ns(gap * self.mean_ns));
-        self.last
-    }
-}
-
 /// Generates the gaps between operations, in ns.
 trait Gaps: Send {
     fn next(&mut self) -> f64;
 }
 
-/// Arrivals with the gaps of a burst generator.
-struct BurstArrivals<G> {
+/// Arrivals with drawn gaps.
+struct Gapped<G> {
     last: Moment,
     gaps: G,
 }
 
-impl<G: Gaps> Times for BurstArrivals<G> {
+impl<G: Gaps> Times for Gapped<G> {
     fn next(&mut self, _: &Op) -> Moment {
         self.last = self.last.plus(Moment::from_ns(self.gaps.next()));
         self.last
@@ -242,6 +222,19 @@ impl Times for Limited {
         let now = self.due();
         self.count(op);
         now
+    }
+}
+
+/// Exponential gaps. Several lanes together are a Poisson process with the sum of their rates.
+struct Poisson {
+    mean_ns: f64,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl Gaps for Poisson {
+    #[inline]
+    fn next(&mut self) -> f64 {
+        exponential(self.mean_ns, &mut self.rng)
     }
 }
 
@@ -377,7 +370,7 @@ impl Pause {
     pub(super) fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> u64 {
         let ns = match self {
             Self::Fixed(ns) => return *ns,
-            Self::Exponential(mean) => mean * Distribution::<f64>::sample(&Exp1, rng),
+            Self::Exponential(mean) => exponential(*mean, rng),
             Self::Lognormal(law) => law.sample(rng),
             Self::Quantiles(all) => quantile(all, rng.random()),
         };

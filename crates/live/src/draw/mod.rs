@@ -71,14 +71,12 @@ impl Paint {
 pub(super) fn draw(frame: &mut Frame, state: &State, theme: Theme) {
     let paint = Paint(theme.colours);
     let mut rest = frame.area();
-    let is_spacious = rest.height >= SPACIOUS_ROWS;
+    let blank_rows = u16::from(rest.height >= SPACIOUS_ROWS);
     let top = take_rows(&mut rest, 1);
     draw_title(frame, top, state, paint);
     let at = take_rows(&mut rest, 1);
     draw_gauge(frame, at, state, theme);
-    if is_spacious {
-        take_rows(&mut rest, 1);
-    }
+    take_rows(&mut rest, blank_rows);
     let foot = Rect { y: rest.bottom().saturating_sub(1), height: rest.height.min(1), ..rest };
     rest.height = rest.height.saturating_sub(1);
     if state.help {
@@ -86,9 +84,7 @@ pub(super) fn draw(frame: &mut Frame, state: &State, theme: Theme) {
         frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), rest);
     } else {
         draw_figures(frame, &mut rest, state, theme);
-        if is_spacious {
-            take_rows(&mut rest, 1);
-        }
+        take_rows(&mut rest, blank_rows);
         draw_hosts(frame, &mut rest, state, paint);
         draw_findings(frame, &mut rest, state, paint);
         draw_results(frame, rest, state, paint);
@@ -579,25 +575,20 @@ pub(crate) fn draw_watch(frame: &mut Frame, state: &WatchState, theme: Theme) {
     let paint = Paint(theme.colours);
     let mut rest = frame.area();
     let is_spacious = rest.height >= SPACIOUS_ROWS;
+    let blank_rows = u16::from(is_spacious);
     let at = take_rows(&mut rest, 1);
     draw_watch_title(frame, at, state, paint);
     if let Some(cpu) = state.cpu.filter(|_| is_spacious) {
         let text = fit(&cpu_line(cpu), rest.width.into());
         draw_row(frame, &mut rest, text, paint.label());
     }
-    if is_spacious {
-        take_rows(&mut rest, 1);
-    }
+    take_rows(&mut rest, blank_rows);
     let foot = Rect { y: rest.bottom().saturating_sub(1), height: rest.height.min(1), ..rest };
     rest.height = rest.height.saturating_sub(1);
     draw_devices(frame, &mut rest, state, theme);
-    if is_spacious {
-        take_rows(&mut rest, 1);
-    }
+    take_rows(&mut rest, blank_rows);
     draw_processes(frame, &mut rest, state, paint);
-    if is_spacious {
-        take_rows(&mut rest, 1);
-    }
+    take_rows(&mut rest, blank_rows);
     draw_remarks(frame, rest, state, paint);
     let text = fit("q end   p plain lines", foot.width.into());
     frame.render_widget(Line::styled(text, paint.label()), foot);

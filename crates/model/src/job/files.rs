@@ -5,41 +5,31 @@ use crate::spec::number::word_of;
 use crate::units::show_block;
 use serde::{Deserialize, Serialize};
 
-/// Open flags that decide about the page cache and durability.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Cache {
-    /// `O_DIRECT`: bypasses the page cache, if the file system supports it.
-    #[default]
-    Direct,
-    /// No flag: through the page cache.
-    Buffered,
-    /// `O_SYNC`: through the page cache; each write waits until data and metadata are on stable
-    /// storage.
-    Sync,
-    /// `O_DSYNC`: through the page cache; each write waits until it can be read back after a crash.
-    Dsync,
-    /// `O_DIRECT | O_SYNC`.
-    DirectSync,
-    /// `O_DIRECT | O_DSYNC`.
-    DirectDsync,
-    /// Memory mapped: loads and stores through the page cache. Only with the engine `mmap`.
-    Mmap,
+enum_of_words! {
+    /// Open flags that decide about the page cache and durability.
+    #[derive(Default)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    Cache {
+        /// `O_DIRECT`: bypasses the page cache, if the file system supports it.
+        #[default]
+        Direct = "direct",
+        /// No flag: through the page cache.
+        Buffered = "buffered",
+        /// `O_SYNC`: through the page cache; each write waits until data and metadata are on stable
+        /// storage.
+        Sync = "sync",
+        /// `O_DSYNC`: through the page cache; each write waits until it can be read back after a crash.
+        Dsync = "dsync",
+        /// `O_DIRECT | O_SYNC`.
+        DirectSync = "direct-sync",
+        /// `O_DIRECT | O_DSYNC`.
+        DirectDsync = "direct-dsync",
+        /// Memory mapped: loads and stores through the page cache. Only with the engine `mmap`.
+        Mmap = "mmap",
+    }
 }
 
 impl Cache {
-    /// All values with the text that a user types.
-    pub const WORDS: [(&'static str, Self); 7] = [
-        ("direct", Self::Direct),
-        ("buffered", Self::Buffered),
-        ("sync", Self::Sync),
-        ("dsync", Self::Dsync),
-        ("direct-sync", Self::DirectSync),
-        ("direct-dsync", Self::DirectDsync),
-        ("mmap", Self::Mmap),
-    ];
-
     /// Whether files are opened with `O_DIRECT`.
     pub fn is_direct(self) -> bool {
         matches!(self, Self::Direct | Self::DirectSync | Self::DirectDsync)
@@ -53,11 +43,6 @@ impl Cache {
     /// Whether each write waits for all its metadata too (`O_SYNC`).
     pub fn is_full_sync(self) -> bool {
         matches!(self, Self::Sync | Self::DirectSync)
-    }
-
-    /// Returns the value of the flag `--cache` for this mode, such as `direct`.
-    pub fn word(self) -> &'static str {
-        word_of(&Self::WORDS, &self)
     }
 
     /// Returns one line for `--help`.
@@ -140,29 +125,19 @@ impl Flush {
     }
 }
 
-/// A call that makes writes stable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum SyncCall {
-    /// `fsync`: data and metadata. For a mapping `msync(MS_SYNC)`.
-    #[default]
-    Fsync,
-    /// `fdatasync`: data, and the metadata needed to read them back.
-    Fdatasync,
-    /// `sync_file_range`: starts and awaits write-back of the whole file; no metadata, no flush of the device's
-    /// cache.
-    SyncFileRange,
-}
-
-impl SyncCall {
-    /// Returns the name of the call in its manual page.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Fsync => "fsync",
-            Self::Fdatasync => "fdatasync",
-            Self::SyncFileRange => "sync_file_range",
-        }
+enum_of_words! {
+    /// A call that makes writes stable.
+    #[derive(Default)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    SyncCall {
+        /// `fsync`: data and metadata. For a mapping `msync(MS_SYNC)`.
+        #[default]
+        Fsync = "fsync",
+        /// `fdatasync`: data, and the metadata needed to read them back.
+        Fdatasync = "fdatasync",
+        /// `sync_file_range`: starts and awaits write-back of the whole file; no metadata, no flush of the device's
+        /// cache.
+        SyncFileRange = "sync_file_range",
     }
 }
 

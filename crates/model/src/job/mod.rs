@@ -299,36 +299,26 @@ pub enum Sharing {
     },
 }
 
-/// Workers that each do the full amount of work instead of a share of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Clones {
-    /// All workers use the same targets. Each worker covers all blocks in its own order.
-    Same,
-    /// Each worker has its own targets: the first worker the first targets of the list, and so on.
-    Own,
+enum_of_words! {
+    /// Workers that each do the full amount of work instead of a share of it.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    Clones {
+        /// All workers use the same targets. Each worker covers all blocks in its own order.
+        Same = "same",
+        /// Each worker has its own targets: the first worker the first targets of the list, and so on.
+        Own = "own",
+    }
 }
 
-impl Clones {
-    /// All values with the text that a user types.
-    pub const WORDS: [(&'static str, Self); 2] = [("same", Self::Same), ("own", Self::Own)];
-}
-
-/// Advice to the kernel about the order of accesses (`posix_fadvise(2)`), which decides how far it reads ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Advice {
-    /// `POSIX_FADV_SEQUENTIAL`: the kernel reads twice as far ahead.
-    Sequential,
-    /// `POSIX_FADV_RANDOM`: the kernel reads nothing ahead.
-    Random,
-}
-
-impl Advice {
-    /// All values with the text that a user types.
-    pub const WORDS: [(&'static str, Self); 2] = [("sequential", Self::Sequential), ("random", Self::Random)];
+enum_of_words! {
+    /// Advice to the kernel about the order of accesses (`posix_fadvise(2)`), which decides how far it reads ahead.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    Advice {
+        /// `POSIX_FADV_SEQUENTIAL`: the kernel reads twice as far ahead.
+        Sequential = "sequential",
+        /// `POSIX_FADV_RANDOM`: the kernel reads nothing ahead.
+        Random = "random",
+    }
 }
 
 /// CPUs, memory nodes and priority of threads.

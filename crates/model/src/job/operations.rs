@@ -7,19 +7,20 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// The effect of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Moves bytes from the target.
-    Read,
-    /// Moves bytes to the target.
-    Write,
-    /// Deallocates bytes of the target (discard, punched hole).
-    Trim,
-    /// Makes writes stable.
-    Sync,
+enum_of_words! {
+    /// The effect of an operation.
+    #[derive(PartialOrd, Ord, Hash)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    Kind {
+        /// Moves bytes from the target.
+        Read = "read",
+        /// Moves bytes to the target.
+        Write = "write",
+        /// Deallocates bytes of the target (discard, punched hole).
+        Trim = "trim",
+        /// Makes writes stable.
+        Sync = "sync",
+    }
 }
 
 impl Kind {
@@ -27,16 +28,6 @@ impl Kind {
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Trim, Self::Sync];
     /// The kinds that move bytes between memory and target.
     pub const MOVING: [Self; 2] = [Self::Read, Self::Write];
-
-    /// Returns `read`, `write`, `trim` or `sync`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Trim => "trim",
-            Self::Sync => "sync",
-        }
-    }
 }
 
 /// Shares of directions in percent; the rest are writes.

@@ -362,8 +362,7 @@ impl MinRate {
 
     /// Whether every direction has the same limit, as after `iops:1000` without directions.
     pub fn has_equal_limits(&self) -> bool {
-        let PerKind { read, write, trim } = self.least;
-        read == write && write == trim
+        self.least == PerKind::all(self.least.read)
     }
 
     /// Removes the limits of directions that the stream does not have.

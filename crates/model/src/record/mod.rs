@@ -126,11 +126,10 @@ impl Record {
             return Err(Disorder::Dangling(0, "host", 0));
         }
         for job in &header.plan.jobs {
-            let streams = || job.phases.iter().flat_map(|p| &p.streams);
-            if streams().next().is_none() {
+            if job.streams().next().is_none() {
                 return Err(Disorder::Dangling(0, "stream", 0));
             }
-            let target = streams().flat_map(|s| &s.targets).find(|t| **t >= header.plan.targets.len());
+            let target = job.streams().flat_map(|s| &s.targets).find(|t| **t >= header.plan.targets.len());
             if let Some(target) = target {
                 return Err(Disorder::Dangling(0, "target", *target));
             }

@@ -608,10 +608,7 @@ impl Preset {
 
     /// Returns the rounds; `None` if cells are not measured in rounds.
     pub fn rounds(&self) -> Option<Rounds> {
-        match self.procedure {
-            Procedure::Rounds(rounds) => Some(rounds),
-            Procedure::UntilSlow { .. } | Procedure::Sought | Procedure::Each | Procedure::Once => None,
-        }
+        if let Procedure::Rounds(rounds) = self.procedure { Some(rounds) } else { None }
     }
 
     /// Returns the preset's window of a cell in ns, which `--time` overrides; `None` for the

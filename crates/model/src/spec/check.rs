@@ -77,7 +77,7 @@ impl Problem {
 
     /// Returns the message with its keys as flags: `--rw randrw`.
     pub fn in_flags(&self) -> String {
-        replace_keys(&self.message, |key, value| match value {
+        self.spelled(|key, value| match value {
             Some(value) => format!("--{key} {value}"),
             None => format!("--{key}"),
         })
@@ -85,33 +85,29 @@ impl Problem {
 
     /// Returns the message, with each key and its value written by `format_key`.
     pub fn spelled(&self, format_key: impl Fn(&str, Option<&str>) -> String) -> String {
-        replace_keys(&self.message, format_key)
+        let mut out = String::new();
+        let mut rest = self.message.as_str();
+        while let Some((before, (inside, after))) =
+            rest.split_once('{').and_then(|(b, r)| Some((b, r.split_once('}')?)))
+        {
+            out += before;
+            out += &match inside.split_once(' ') {
+                Some((key, value)) => format_key(key, Some(value)),
+                None => format_key(inside, None),
+            };
+            rest = after;
+        }
+        out + rest
     }
 
     /// Returns the message with its keys as in a job file: `rw = "randrw"`.
     pub fn in_toml(&self) -> String {
-        replace_keys(&self.message, |key, value| match value {
+        self.spelled(|key, value| match value {
             Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => format!("`{key} = {number}`"),
             Some(value) => format!("`{key} = \"{value}\"`"),
             None => format!("`{key}`"),
         })
     }
-}
-
-fn replace_keys(message: &str, format_key: impl Fn(&str, Option<&str>) -> String) -> String {
-    let mut out = String::new();
-    let mut rest = message;
-    while let Some((before, (inside, after))) =
-        rest.split_once('{').and_then(|(b, r)| Some((b, r.split_once('}')?)))
-    {
-        out += before;
-        out += &match inside.split_once(' ') {
-            Some((key, value)) => format_key(key, Some(value)),
-            None => format_key(inside, None),
-        };
-        rest = after;
-    }
-    out + rest
 }
 
 impl JobSpec {
@@ -343,14 +339,9 @@ impl StreamSpec {
         if !self.resolved.access.lines.is_empty() {
             return self.resolved.access.lines.iter().any(|line| line.does(kind));
         }
-        match (self.rw_or_default(), kind) {
-            (Rw::Read | Rw::Randread, Kind::Read)
-            | (Rw::Write | Rw::Randwrite, Kind::Write)
-            | (Rw::Trim | Rw::Randtrim, Kind::Trim)
-            | (Rw::Trimwrite | Rw::Randtrimwrite, Kind::Trim | Kind::Write) => true,
-            (Rw::Rw | Rw::Randrw, kind) => self.mix.unwrap_or(Mix::EVEN).does(kind),
-            _ => false,
-        }
+        let rw = self.rw_or_default();
+        let mix = rw.fixed_mix().or(self.mix).unwrap_or(Mix::EVEN);
+        mix.does(kind) || (kind == Kind::Write && rw.writes_after_trims())
     }
 
     fn check_lines(&self, found: &mut Vec<Problem>) {
@@ -751,7 +742,7 @@ impl StreamSpec {
     /// Reports keys that conflict with separate rates of directions, because they choose the next operation or its
     /// time.
     fn check_direction_rates_with(&self, key: &'static str, found: &mut Vec<Problem>) {
-        if !matches!(self.rw_or_default(), Rw::Rw | Rw::Randrw) {
+        if !self.rw_or_default().is_mixed() {
             return;
         }
         let conflicting = [

@@ -20,35 +20,25 @@ pub struct Foreign {
     pub name: &'static str,
     /// A value in the tool's syntax; empty without a value.
     pub example: &'static str,
-    /// Converts a value of the tool to fathom's values; empty if the value means something else, or fathom has no
-    /// equivalent.
-    pub(super) to_fathom: fn(&str) -> Vec<String>,
+    /// Converts the value.
+    pub(super) to_fathom: ToFathom,
 }
 
+/// Converts a value of a tool to fathom's values; empty if the value means something else, or fathom has no equivalent.
+type ToFathom = fn(&str) -> Vec<String>;
+
 /// Creates the entry of an option of fio.
-pub(super) const fn fio(
-    name: &'static str,
-    example: &'static str,
-    to_fathom: fn(&str) -> Vec<String>,
-) -> Foreign {
+pub(super) const fn fio(name: &'static str, example: &'static str, to_fathom: ToFathom) -> Foreign {
     Foreign { tool: Tool::Fio, name, example, to_fathom }
 }
 
 /// Creates the entry of a name that several other tools use.
-pub(super) const fn other(
-    name: &'static str,
-    example: &'static str,
-    to_fathom: fn(&str) -> Vec<String>,
-) -> Foreign {
+pub(super) const fn other(name: &'static str, example: &'static str, to_fathom: ToFathom) -> Foreign {
     Foreign { tool: Tool::Other, name, example, to_fathom }
 }
 
 /// Creates the entry of an option of DISKSPD.
-pub(super) const fn diskspd(
-    name: &'static str,
-    example: &'static str,
-    to_fathom: fn(&str) -> Vec<String>,
-) -> Foreign {
+pub(super) const fn diskspd(name: &'static str, example: &'static str, to_fathom: ToFathom) -> Foreign {
     Foreign { tool: Tool::Diskspd, name, example, to_fathom }
 }
 

@@ -17,7 +17,7 @@ use crate::job::{Kind, Line, Mix, Order, Pattern, PerKind, Sizes, Steps};
 use crate::spec::number::{
     MAX_BLOCK_BYTES, MAX_TIME_NS, any_of, count, percent, quoted_excerpt, reject, share, size, time, word_of,
 };
-use crate::spec::operations::{mix, sizes};
+use crate::spec::operations::{key_value_pairs, mix, sizes};
 use crate::units::show_block;
 
 /// An access specification.
@@ -309,19 +309,9 @@ impl Line {
     /// # Errors
     /// What is wrong and what to type.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut pairs: Vec<(&str, Vec<&str>)> = Vec::new();
-        for piece in text.split(',') {
-            match (piece.split_once('='), pairs.last_mut()) {
-                (Some((key, value)), _) => pairs.push((key.trim(), vec![value])),
-                (None, Some((_, pieces))) => pieces.push(piece),
-                (None, None) => {
-                    return Err(reject(
-                        text,
-                        "is not a line; type KEY=VALUE pairs, such as share=100,bs=4k,mix=70",
-                    ));
-                }
-            }
-        }
+        let pairs = key_value_pairs(text).map_err(|_| {
+            reject(text, "is not a line; type KEY=VALUE pairs, such as share=100,bs=4k,mix=70")
+        })?;
         let mut line = Self::with_iometer_defaults();
         for (at, (name, value)) in pairs.iter().enumerate() {
             let Some(key) = LINE_KEYS.iter().find(|k| k.name == *name) else {
@@ -331,7 +321,7 @@ impl Line {
             if pairs[..at].iter().any(|(before, _)| before == name) {
                 return Err(format!("{name} is given twice in a line; type it once"));
             }
-            (key.set)(&mut line, &value.join(",")).map_err(|why| format!("{name} of a line: {why}"))?;
+            (key.set)(&mut line, value).map_err(|why| format!("{name} of a line: {why}"))?;
         }
         line.finished()
     }

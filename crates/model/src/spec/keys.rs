@@ -874,7 +874,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Each worker does the full amount of work instead of a share, with its own pass over the blocks: same (all on the same targets) or own (each on its own part of the targets)",
         &[Run],
-        option!(resolved.clones, t => word(t, &Clones::WORDS), v => word_of(&Clones::WORDS, v)),
+        option!(resolved.clones, t => word(t, &Clones::WORDS), v => v.word()),
     ),
     key(
         "cpus",
@@ -1121,7 +1121,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Hint to the kernel about the order of accesses through the page cache, which decides how far it reads ahead: sequential or random [default: no hint]",
         &[Run, Limit, Sweep],
-        option!(resolved.advice, t => word(t, &Advice::WORDS), v => word_of(&Advice::WORDS, v)),
+        option!(resolved.advice, t => word(t, &Advice::WORDS), v => v.word()),
     )
     .elsewhere(&[fio("fadvise_hint", "sequential", unchanged)]),
 ];
@@ -1250,8 +1250,7 @@ impl Key {
                 Set::Job(set) => set(job, text)?,
                 Set::Phase(set) => job.phases.iter_mut().try_for_each(|p| set(p, text))?,
                 Set::Stream(_) | Set::List(_) => {
-                    let mut streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
-                    streams.try_for_each(|stream| self.parse_into(stream, text))?;
+                    job.streams_mut().try_for_each(|stream| self.parse_into(stream, text))?;
                 }
             }
         }

@@ -273,7 +273,7 @@ pub struct ReplaySpec {
 
 /// Parses the pace of a replay.
 fn replay_pace(text: &str) -> Result<ReplayPace, String> {
-    let known = ReplayPace::ALL.iter().find(|(word, _)| *word == text);
+    let known = ReplayPace::WORDS.iter().find(|(word, _)| *word == text);
     let wrong = || reject(text, "is not a pace; type dependent, timed or fast");
     known.map(|(_, pace)| *pace).ok_or_else(wrong)
 }
@@ -422,24 +422,24 @@ pub struct Logs {
     pub paths: Vec<String>,
 }
 
-/// Content of a log in fio's format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogKind {
-    /// Total latency: before and after the submission.
-    Lat,
-    /// Latency before the submission, always zero here.
-    Slat,
-    /// Latency after the submission.
-    Clat,
-    /// Bandwidth.
-    Bw,
-    /// Operations per second.
-    Iops,
-    /// Histograms of latencies.
-    ClatHist,
-    /// The operations, to be replayed.
-    Iolog,
+enum_of_words! {
+    /// Content of a log in fio's format.
+    LogKind {
+        /// Total latency: before and after the submission.
+        Lat = "lat",
+        /// Latency before the submission, always zero here.
+        Slat = "slat",
+        /// Latency after the submission.
+        Clat = "clat",
+        /// Bandwidth.
+        Bw = "bw",
+        /// Operations per second.
+        Iops = "iops",
+        /// Histograms of latencies.
+        ClatHist = "clat_hist",
+        /// The operations, to be replayed.
+        Iolog = "iolog",
+    }
 }
 
 /// The latency that a line of a log for several operations shows.
@@ -453,21 +453,6 @@ pub enum LogValue {
     Largest,
     /// Both the mean and the largest value.
     Both,
-}
-
-impl LogKind {
-    /// Returns the name of the log in file names.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Lat => "lat",
-            Self::Slat => "slat",
-            Self::Clat => "clat",
-            Self::Bw => "bw",
-            Self::Iops => "iops",
-            Self::ClatHist => "clat_hist",
-            Self::Iolog => "iolog",
-        }
-    }
 }
 
 impl Logs {

@@ -155,12 +155,8 @@ pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
         return Ok(ns);
     }
     let fault = if ns < least { "too short" } else { "too long" };
-    Err(format!(
-        "{} is {fault}; type a duration from {} to {}",
-        quoted_excerpt(text),
-        format_time(least),
-        format_time(most)
-    ))
+    let advice = format!("type a duration from {} to {}", format_time(least), format_time(most));
+    Err(reject(text, &format!("is {fault}; {advice}")))
 }
 
 /// Parses a limit of a latency or of a run time above 0 in ns. The text needs a unit: a bare number

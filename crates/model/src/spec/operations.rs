@@ -187,22 +187,12 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
         let same = sizes(text)?;
         return Ok(PerKind::all(same));
     }
-    let mut named: Vec<(&str, Vec<&str>)> = Vec::new();
-    for piece in text.split(',') {
-        match (piece.split_once('='), named.last_mut()) {
-            (Some((direction, first)), _) => named.push((direction.trim(), vec![first])),
-            (None, Some((_, pieces))) => pieces.push(piece),
-            (None, None) => {
-                return Err(reject(
-                    piece,
-                    "comes before the first direction; type read=4k,write=8k, or one size for all",
-                ));
-            }
-        }
-    }
+    let named = key_value_pairs(text).map_err(|piece| {
+        reject(piece, "comes before the first direction; type read=4k,write=8k, or one size for all")
+    })?;
     let mut slots: [Option<Sizes>; 3] = [None, None, None];
     let mut first = None;
-    for (direction, pieces) in &named {
+    for (direction, value) in &named {
         let slot = match *direction {
             "read" => 0,
             "write" => 1,
@@ -214,7 +204,7 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
         if slots[slot].is_some() {
             return Err(format!("{direction} is given twice; type it once, such as read=4k,write=8k"));
         }
-        let parsed = sizes(&pieces.join(","))?;
+        let parsed = sizes(value)?;
         first.get_or_insert_with(|| parsed.clone());
         slots[slot] = Some(parsed);
     }
@@ -225,6 +215,23 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
         }
         _ => Err(reject(text, "names one direction; type the others too, or one size for all")),
     }
+}
+
+/// Splits text such as `read=4k,write=8k` into keys and values. A piece without `=` continues the previous value, so
+/// that the commas of a list need no quoting.
+///
+/// # Errors
+/// The first piece, if it has no `=`.
+pub(super) fn key_value_pairs(text: &str) -> Result<Vec<(&str, String)>, &str> {
+    let mut pairs: Vec<(&str, String)> = Vec::new();
+    for piece in text.split(',') {
+        match (piece.split_once('='), pairs.last_mut()) {
+            (Some((key, value)), _) => pairs.push((key.trim(), value.to_owned())),
+            (None, Some((_, value))) => *value += &format!(",{piece}"),
+            (None, None) => return Err(piece),
+        }
+    }
+    Ok(pairs)
 }
 
 /// Parses the sizes of one direction.

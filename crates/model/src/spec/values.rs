@@ -154,12 +154,10 @@ const MAX_WEIGHT: u32 = 1_000_000;
 pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     let known = any_of(&[POISSON, CONSTANT, "batch:8", "on-off:2ms/30ms"]);
     let wrong = || reject(text, &format!("is not a valid value; type {known}"));
-    match text.trim().split_once(':') {
-        None => match text.trim() {
-            POISSON => Ok(Arrivals::Poisson),
-            CONSTANT => Ok(Arrivals::Constant),
-            _ => Err(wrong()),
-        },
+    let typed = text.trim();
+    match typed.split_once(':') {
+        None if typed == POISSON => Ok(Arrivals::Poisson),
+        None if typed == CONSTANT => Ok(Arrivals::Constant),
         Some(("batch", mean)) => {
             let mean = decimal(mean).filter(|mean| (1.0..=MAX_BATCH).contains(mean));
             mean.map(|mean| Arrivals::Batch { mean }).ok_or_else(|| {
@@ -173,7 +171,7 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
             let (on, off) = times.split_once('/').ok_or_else(wrong)?;
             Ok(Arrivals::OnOff { on_ns: time(on, 1, MAX_TIME_NS)?, off_ns: time(off, 1, MAX_TIME_NS)? })
         }
-        Some(_) => Err(wrong()),
+        _ => Err(wrong()),
     }
 }
 
@@ -238,18 +236,19 @@ pub fn switch(text: &str) -> Result<bool, String> {
 /// # Errors
 /// What is wrong and what to type.
 pub fn sharing(text: &str) -> Result<Sharing, String> {
-    match text.trim() {
-        "each" => Ok(Sharing::Each),
-        "round-robin" => Ok(Sharing::RoundRobin),
-        "random" => Ok(Sharing::Random),
-        other => {
-            if let Some(turns) = sharing_in_turns(other)? {
-                return Ok(turns);
-            }
-            let Some(weights) = other.strip_prefix("weighted:") else {
-                let known = any_of(&["each", "round-robin", "random", "round-robin:8", "weighted:3,1"]);
-                return Err(reject(text, &format!("is not a valid value; type {known}")));
-            };
+    let typed = text.trim();
+    match typed.split_once(':') {
+        None if typed == "each" => Ok(Sharing::Each),
+        None if typed == "round-robin" => Ok(Sharing::RoundRobin),
+        None if typed == "random" => Ok(Sharing::Random),
+        // The number of operations in a row on each target, and the number of targets in a group.
+        Some((order @ ("round-robin" | "random"), numbers)) => {
+            let (operations, open) = numbers.split_once(':').unwrap_or((numbers, ""));
+            let operations = count(operations, 1, u32::MAX)?;
+            let open = if open.is_empty() { MAX_TARGETS as u32 } else { count(open, 1, MAX_TARGETS as u32)? };
+            Ok(Sharing::Turns { drawn: order == "random", operations, open })
+        }
+        Some(("weighted", weights)) => {
             let weights: Vec<u32> = weights
                 .split(',')
                 .take(MAX_TARGETS + 1)
@@ -262,22 +261,11 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
             }
             Ok(Sharing::Weighted(weights))
         }
+        _ => {
+            let known = any_of(&["each", "round-robin", "random", "round-robin:8", "weighted:3,1"]);
+            Err(reject(text, &format!("is not a valid value; type {known}")))
+        }
     }
-}
-
-/// Parses the number of operations in a row on each target, and the number of targets in a group: `round-robin:8:2`,
-/// `random:8`. `None` for other words.
-fn sharing_in_turns(text: &str) -> Result<Option<Sharing>, String> {
-    let Some((order, numbers)) = text.split_once(':') else { return Ok(None) };
-    let drawn = match order {
-        "round-robin" => false,
-        "random" => true,
-        _ => return Ok(None),
-    };
-    let (operations, open) = numbers.split_once(':').unwrap_or((numbers, ""));
-    let operations = count(operations, 1, u32::MAX)?;
-    let open = if open.is_empty() { MAX_TARGETS as u32 } else { count(open, 1, MAX_TARGETS as u32)? };
-    Ok(Some(Sharing::Turns { drawn, operations, open }))
 }
 
 impl Sharing {

@@ -6,6 +6,7 @@
 
 pub mod output;
 
+pub use machine::named_files::parent;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -85,7 +86,7 @@ pub enum Readers {
 /// # Errors
 /// [`io::ErrorKind::AlreadyExists`] if there is a file at this path, or why it cannot be written.
 pub fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
-    let dir = directory(path);
+    let dir = parent(path);
     remove_stale(dir);
     write_temporary(dir, bytes, readers)?.persist_noclobber(path).map_err(|e| e.error)?;
     sync_directory(dir)
@@ -97,7 +98,7 @@ pub fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
 /// Why the new file cannot be written. The old file is then unchanged, unless only the sync of the
 /// directory failed.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let dir = directory(path);
+    let dir = parent(path);
     write_temporary(dir, bytes, Readers::Owner)?.persist(path).map_err(|e| e.error)?;
     sync_directory(dir)
 }
@@ -110,7 +111,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// Why the new file cannot be written. The old file is then unchanged.
 pub fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Result<()> {
-    let dir = directory(path);
+    let dir = parent(path);
     remove_stale(dir);
     let file = write_temporary(dir, bytes, Readers::Umask)?;
     inherit(file.as_file(), was)?;
@@ -142,7 +143,7 @@ impl Growing {
     /// Why the file cannot be created.
     pub fn begin(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let dir = directory(&path);
+        let dir = parent(&path);
         remove_stale(dir);
         let was = path.metadata().ok();
         let file = write_temporary(dir, b"", Readers::Umask)?;
@@ -165,16 +166,8 @@ impl Growing {
     pub fn finish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map_err(|e| e.error)?;
-        let _ = sync_directory(directory(&self.path));
+        let _ = sync_directory(parent(&self.path));
         Ok(())
-    }
-}
-
-/// Returns the directory of a file.
-pub fn directory(path: &Path) -> &Path {
-    match path.parent() {
-        Some(dir) if dir != Path::new("") => dir,
-        _ => Path::new("."),
     }
 }
 

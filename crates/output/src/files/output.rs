@@ -326,7 +326,7 @@ impl Rules {
 
     /// Tests whether a new file can be created in a directory, by creating one without a name.
     fn room_for(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
-        let dir = files::directory(path);
+        let dir = files::parent(path);
         if !dir.is_dir() {
             return Err(self.usage(
                 typed,
@@ -385,7 +385,7 @@ impl Rules {
 
     /// Refuses every file in a directory of sessions.
     fn refuse_ours(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
-        let dir = files::directory(path).canonicalize().unwrap_or_default();
+        let dir = files::parent(path).canonicalize().unwrap_or_default();
         let kept = session_directories().into_iter().filter_map(|d| d.canonicalize().ok());
         if kept.into_iter().any(|d| d == dir) {
             return Err(self.usage(typed, "is in the directory of the sessions; type another directory"));
@@ -409,11 +409,11 @@ fn resolve_links(typed: &Path) -> io::Result<PathBuf> {
     for _ in 0..MAX_LINKS {
         match path.symlink_metadata() {
             Ok(facts) if facts.is_symlink() => {
-                path = files::directory(&path).join(std::fs::read_link(&path)?);
+                path = files::parent(&path).join(std::fs::read_link(&path)?);
             }
             Ok(_) => return path.canonicalize(),
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                let dir = files::directory(&path).canonicalize();
+                let dir = files::parent(&path).canonicalize();
                 return Ok(match (dir, path.file_name()) {
                     (Ok(dir), Some(name)) => dir.join(name),
                     _ => path,

@@ -6,6 +6,7 @@
 //! mean latency of all runs instead. Source: the text that CrystalDiskMark 9.0.1 saves
 //! (`CDiskMarkDlg::SaveText`, MIT).
 
+use crate::view::lists::count_of;
 use crate::{Content, Format, Style};
 use model::job::{Pattern, Percent, Stream};
 use model::profile::{PROFILES, Test};
@@ -169,8 +170,7 @@ fn comment(report: &Report, rows: &[Row]) -> String {
     let mut out = format!("fathom: {}", report.verdict.word());
     for (number, why) in [(void, "without a number"), (lacking, "that CrystalDiskMark has no line for")] {
         if number > 0 {
-            let results = if number == 1 { "result" } else { "results" };
-            out += &format!(", {number} {results} {why}");
+            out += &format!(", {} {why}", count_of(number, "result"));
         }
     }
     out + "; scores are the fastest of the runs, as in CrystalDiskMark"

@@ -6,12 +6,11 @@
 //! gives their unit. A transaction is a request with its reply. Source: Iometer 1.1.0, the header of its result files and
 //! its User's Guide.
 
-use super::diskspd::groups;
+use super::diskspd::{groups, whole_kind};
 use super::local_time;
 use crate::{Content, Format};
 use jiff::SignedDuration;
 use model::figures::{Observed, ObservedCpu, ObservedLaneKind};
-use model::histogram::Distribution;
 use model::job::Kind;
 use model::report::{Measured, Report};
 use model::spec::TypedResult;
@@ -136,18 +135,14 @@ impl Worker<'_> {
     /// Returns the figures of the target with this index, or of all targets if it is `None`.
     fn figures(&self, target: Option<usize>) -> Figures {
         let lanes = self.observed.lanes.iter().filter(|lane| target.is_none_or(|at| lane.target == at));
-        let observed_kinds = |kind: Kind| -> Vec<ObservedLaneKind> {
-            lanes.clone().filter_map(|l| l.kinds.get(&kind)).cloned().collect()
+        let is_first = target.is_none_or(|at| at == 0);
+        let sum_of_kind = |kind: Kind| {
+            if !self.observed.lanes.is_empty() {
+                return sum(&lanes.clone().filter_map(|l| l.kinds.get(&kind)).collect::<Vec<_>>());
+            }
+            if is_first { whole_kind(self.observed, kind) } else { ObservedLaneKind::default() }
         };
-        let (mut read, mut write) =
-            (Sum::from_kinds(&observed_kinds(Kind::Read)), Sum::from_kinds(&observed_kinds(Kind::Write)));
-        if self.observed.lanes.is_empty() {
-            let whole_kind = |kind: Kind| {
-                let observed = self.observed.kinds.get(&kind).filter(|_| target.is_none_or(|at| at == 0));
-                observed.map(|k| Sum { bytes: k.bytes, latency: k.latency.clone() }).unwrap_or_default()
-            };
-            (read, write) = (whole_kind(Kind::Read), whole_kind(Kind::Write));
-        }
+        let (read, write) = (sum_of_kind(Kind::Read), sum_of_kind(Kind::Write));
         // Errors are counted for each worker, so those of a target are known if the worker has no other target.
         let errors = self.observed.errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let known = errors == 0 || target.is_none() || self.observed.targets.len() == 1;
@@ -156,34 +151,18 @@ impl Worker<'_> {
     }
 }
 
-/// Operations of one direction.
-#[derive(Clone, Debug, Default)]
-struct Sum {
-    bytes: u64,
-    latency: Distribution,
-}
-
-impl Sum {
-    fn from_kinds(kinds: &[ObservedLaneKind]) -> Self {
-        let bytes = kinds.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes));
-        Self { bytes, latency: kinds.iter().map(|k| &k.latency).collect() }
-    }
-
-    fn add(&self, other: &Self) -> Self {
-        let bytes = self.bytes.saturating_add(other.bytes);
-        Self { bytes, latency: [&self.latency, &other.latency].into_iter().collect() }
-    }
-
-    fn total_ns(&self) -> f64 {
-        self.latency.mean_ns * self.latency.count as f64
-    }
+/// Sums operations, without time series.
+fn sum(kinds: &[&ObservedLaneKind]) -> ObservedLaneKind {
+    let bytes = kinds.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes));
+    let latency = kinds.iter().map(|k| &k.latency).collect();
+    ObservedLaneKind { bytes, latency, time_series: Vec::new() }
 }
 
 /// The figures of a row.
 #[derive(Clone, Debug, Default)]
 struct Figures {
-    read: Sum,
-    write: Sum,
+    read: ObservedLaneKind,
+    write: ObservedLaneKind,
     seconds: f64,
     has_replies: bool,
     /// Errors of both directions; `None` if it is unknown how many of a worker's errors belong to
@@ -194,8 +173,8 @@ struct Figures {
 impl Figures {
     fn plus(&self, other: &Self) -> Self {
         Self {
-            read: self.read.add(&other.read),
-            write: self.write.add(&other.write),
+            read: sum(&[&self.read, &other.read]),
+            write: sum(&[&self.write, &other.write]),
             seconds: self.seconds.max(other.seconds),
             has_replies: self.has_replies || other.has_replies,
             errors: self.errors.zip(other.errors).map(|(a, b)| a.saturating_add(b)),
@@ -351,7 +330,7 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
 /// Returns the fields from the rate (IOps) to the measured time (Total Raw Run Time).
 fn measured_fields(figures: &Figures, has_raw_times: bool) -> Vec<String> {
     let Figures { read, write, seconds, has_replies, errors } = figures;
-    let all = read.add(write);
+    let all = sum(&[read, write]);
     let three = [&all, read, write];
     let seconds_or_one = if *seconds > 0.0 { *seconds } else { 1.0 };
     let float = |value: f64| format!("{value:.6}");
@@ -381,12 +360,8 @@ fn measured_fields(figures: &Figures, has_raw_times: bool) -> Vec<String> {
         return out;
     }
     let integer = |ns: f64| format!("{ns:.0}");
-    out.extend([
-        integer(read.total_ns()),
-        integer(write.total_ns()),
-        of_plain(integer(all.total_ns())),
-        "0".into(),
-    ]);
+    let total = |kind: &ObservedLaneKind| integer(kind.latency.mean_ns * kind.latency.count as f64);
+    out.extend([total(read), total(write), of_plain(total(&all)), "0".into()]);
     out.extend([read.latency.max_ns.to_string(), write.latency.max_ns.to_string()]);
     out.extend([
         of_plain(all.latency.max_ns.to_string()),
@@ -404,8 +379,9 @@ fn each_row_has_a_field_for_each_column() {
     for ns in [40_000, 60_000, 20_000_000_000] {
         histogram.record(ns);
     }
-    let read = Sum { bytes: 3 << 20, latency: Distribution::from(&histogram) };
-    let figures = Figures { read, write: Sum::default(), seconds: 2.0, has_replies: false, errors: Some(0) };
+    let read = ObservedLaneKind { bytes: 3 << 20, latency: (&histogram).into(), time_series: Vec::new() };
+    let write = ObservedLaneKind::default();
+    let figures = Figures { read, write, seconds: 2.0, has_replies: false, errors: Some(0) };
     for has_raw_times in [true, false] {
         let row = Row { kind: "WORKER", has_raw_times, cpu: Some([50.0, 20.0, 30.0]), ..Row::default() };
         let line = line(&row, Some(&figures));

@@ -1,13 +1,12 @@
 //! A capture: the profile of the load.
 
-use crate::view::lists::plural;
 use crate::view::numbers::{percentile, short_bytes};
 use crate::view::table::{Columns, Table, or_dash};
 use model::captured::{
     Arrivals, Captured, Depth, Flushes, Footprint, Op, Operation, Origin, Profile, RequestFilter, RowUnit,
     Sequence, Sizes, Task,
 };
-use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
+use model::units::{show_bytes, show_count, show_counted, show_ns, show_rate, show_share};
 
 /// Maximum number of tasks with a line; the JSON has more tasks.
 const MAX_TASKS: usize = 10;
@@ -35,9 +34,8 @@ pub(crate) fn describe_aspects(captured: &Captured) -> Vec<(&'static str, String
     out.extend(of_files.map(|files| ("note", files.describe())));
     let unseen = captured.ending.as_ref().map(|ending| ending.without_issue).filter(|n| *n > 0);
     out.extend(unseen.map(|n| {
-        let count = format!("{} {}", show_count(n as f64), plural(n as usize, "completion"));
         let text = "without a recorded issue, for example of requests in flight at the start; not shown";
-        ("note", format!("{count} {text}"))
+        ("note", format!("{} {text}", show_counted(n, "completion")))
     }));
     out
 }
@@ -127,9 +125,8 @@ fn describe_sequence(sequence: &Sequence) -> String {
     if sequence.runs > 0 {
         let [mean, median, most] = sequence.run_requests.map(number);
         text += &format!(
-            "; {} {} of {mean} requests on average, median {median}, longest {most} ({})",
-            show_count(sequence.runs as f64),
-            plural(sequence.runs as usize, "run"),
+            "; {} of {mean} requests on average, median {median}, longest {most} ({})",
+            show_counted(sequence.runs, "run"),
             show_bytes(sequence.run_bytes[2] as u64)
         );
     }
@@ -247,12 +244,8 @@ fn describe_flushes(flushes: &Flushes) -> Option<String> {
 /// Returns a remark for each group of requests that distorts figures or has no known owner.
 fn capture_remarks(profile: &Profile) -> Vec<String> {
     let share = |part: u64| {
-        format!(
-            "{} {} ({})",
-            show_count(part as f64),
-            plural(part as usize, "request"),
-            show_share(part as f64 / profile.requests as f64)
-        )
+        let share = show_share(part as f64 / profile.requests as f64);
+        format!("{} ({share})", show_counted(part, "request"))
     };
     let all = [
         (profile.of_kernel_workers, "by kernel workers, for example write-back; the cause is unknown"),
@@ -293,13 +286,7 @@ pub(crate) fn describe_other_tasks(profile: &Profile) -> String {
     let requests = profile.other_tasks.requests + listed.iter().map(|task| task.requests).sum::<u64>();
     match tasks {
         0 => String::new(),
-        n => format!(
-            "and {} more {} with {} {}",
-            show_count(n as f64),
-            plural(n as usize, "task"),
-            show_count(requests as f64),
-            plural(requests as usize, "request")
-        ),
+        n => format!("and {} with {}", show_counted(n, "more task"), show_counted(requests, "request")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The parts that several formats share: the findings that matter most with a count of the other answers, the
 //! headline's value, and command lines.
 
-use crate::view::lists::join_names;
+use crate::view::lists::{grouped, join_names};
 use crate::view::results::has_rows_of_jobs;
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::name;
@@ -111,14 +111,8 @@ const MAX_NAMED: usize = 2;
 /// Names results without a number with the finding that withholds it, grouped by finding:
 /// `No number: RND4K Q1T1 read, RND4K Q1T1 write and 4 more (D01 FOREIGN_IO).` `None` if every result has a number.
 pub(crate) fn describe_missing_numbers(report: &Report) -> Option<String> {
-    let mut causes: Vec<(String, Vec<String>)> = Vec::new();
-    for result in report.results.iter().filter(|r| r.void || r.total.is_none()) {
-        let cause = withholding_cause(report, result);
-        match causes.iter_mut().find(|(known, _)| *known == cause) {
-            Some((_, names)) => names.push(result.name.clone()),
-            None => causes.push((cause, vec![result.name.clone()])),
-        }
-    }
+    let without_number = report.results.iter().filter(|r| r.void || r.total.is_none());
+    let causes = grouped(without_number.map(|r| (withholding_cause(report, r), r.name.clone())));
     let describe = |(cause, names): &(String, Vec<String>)| {
         let named = &names[..names.len().min(MAX_NAMED)];
         let more = match names.len() - named.len() {

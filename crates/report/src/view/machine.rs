@@ -1,6 +1,6 @@
 //! The machine: its block devices, and the diagnosis of a target before a measurement.
 
-use crate::view::lists::{join_names, plural};
+use crate::view::lists::{count_of, join_names};
 use crate::view::table::{Columns, Table};
 use model::Known;
 use model::finding::{Diagnosis, DoctorAnswer, Outcome, Severity};
@@ -129,18 +129,17 @@ pub(crate) fn describe_answer(answer: &DoctorAnswer) -> String {
 pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
     let answers = || diagnosis.groups.iter().flat_map(|g| &g.answers);
     let count = |outcome| answers().filter(|answer| answer.outcome == outcome).count();
-    let findings = count(Outcome::Finding);
+    let findings = count_of(count(Outcome::Finding), "finding");
     let (unchecked, passed) = (count(Outcome::NotChecked), count(Outcome::Holds));
-    format!("{findings} {}, {unchecked} not checked, {passed} passed", plural(findings, "finding"))
+    format!("{findings}, {unchecked} not checked, {passed} passed")
 }
 
 /// Returns the conclusion of a diagnosis. `problems` names the findings that affect a measurement.
 pub(crate) fn conclude_diagnosis(diagnosis: &Diagnosis, problems: &[String]) -> String {
     if !problems.is_empty() {
-        let count = problems.len();
         return format!(
-            "{count} {} would change what a number means: {}.",
-            plural(count, "thing"),
+            "{} would change what a number means: {}.",
+            count_of(problems.len(), "thing"),
             join_names(problems)
         );
     }
@@ -151,8 +150,8 @@ pub(crate) fn conclude_diagnosis(diagnosis: &Diagnosis, problems: &[String]) -> 
         }
         unchecked => format!(
             "This machine is fit to measure, as far as fathom can tell: it found nothing that would change what a number \
-             means, but could not check {unchecked} {}.",
-            plural(unchecked, "thing")
+             means, but could not check {}.",
+            count_of(unchecked, "thing")
         ),
     }
 }

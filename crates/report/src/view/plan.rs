@@ -1,6 +1,6 @@
 //! A plan: what would be measured, and each setting with its origin.
 
-use crate::view::lists::plural;
+use crate::view::lists::count_of;
 use crate::view::table::{Columns, Table};
 use model::job::Job;
 use model::plan::{LayerComparison, Plan, Strategy};
@@ -10,10 +10,7 @@ use model::units::show_share;
 
 /// Describes what would be measured, and how often.
 pub(crate) fn plan_headline(plan: &Plan) -> String {
-    let jobs = match plan.jobs.len() {
-        1 => "1 workload".to_owned(),
-        n => format!("{n} workloads"),
-    };
+    let jobs = count_of(plan.jobs.len(), "workload");
     format!("{}: {jobs}; each {}", plan.title, describe_repeats(plan))
 }
 
@@ -75,9 +72,7 @@ fn describe_repeats(plan: &Plan) -> String {
         Some(Search::Exhaustive) | None => {}
     }
     match plan.strategy {
-        Strategy::Fixed | Strategy::Limit(_) => {
-            format!("{} {}", plan.runs, plural(plan.runs as usize, "run"))
-        }
+        Strategy::Fixed | Strategy::Limit(_) => count_of(plan.runs as usize, "run"),
         Strategy::Precision { share, at_most } => {
             format!("{} to {at_most} runs, until the interval is within ±{}", plan.runs, show_share(share))
         }

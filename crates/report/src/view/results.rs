@@ -29,24 +29,17 @@ struct ResultRow<'r> {
     result: Option<&'r Measured>,
     /// Whether the result has no numbers.
     is_empty: bool,
-    rates: Option<RowRates>,
+    rates: Option<Rates>,
     figures: Option<&'r Figures>,
     /// Whether the row is about sync calls, which move no data and share the depth of the writes.
     is_sync: bool,
 }
 
-struct RowRates {
-    mb_per_s: f64,
-    mib_per_s: f64,
-    iops: f64,
-    iops_interval: Option<[f64; 2]>,
-}
-
 impl<'r> ResultRow<'r> {
     fn with_figures(self, figures: &'r Figures) -> Self {
-        let Figures { mb_per_s, mib_per_s, iops, iops_interval, .. } = *figures;
-        let rates = Some(RowRates { mb_per_s, mib_per_s, iops, iops_interval });
-        Self { rates, figures: Some(figures), ..self }
+        let Figures { iops, mb_per_s, mib_per_s, iops_interval, mb_per_s_interval, .. } = *figures;
+        let rates = Rates { iops, mb_per_s, mib_per_s, iops_interval, mb_per_s_interval, iops_median: None };
+        Self { rates: Some(rates), figures: Some(figures), ..self }
     }
 
     /// Returns the row of one of several directions.
@@ -61,7 +54,7 @@ impl<'r> ResultRow<'r> {
     }
 
     /// Returns a rate with the digits that the interval of the IOPS supports.
-    fn rate(&self, of_row: fn(&RowRates) -> f64) -> Option<String> {
+    fn rate(&self, of_row: fn(&Rates) -> f64) -> Option<String> {
         let rates = self.rates.as_ref()?;
         let (rate, iops) = (of_row(rates), rates.iops);
         let ends = rates.iops_interval.filter(|_| iops > 0.0);
@@ -69,7 +62,7 @@ impl<'r> ResultRow<'r> {
     }
 
     /// Returns a rate in bytes, which a sync does not have.
-    fn byte_rate(&self, of_row: fn(&RowRates) -> f64) -> Option<String> {
+    fn byte_rate(&self, of_row: fn(&Rates) -> f64) -> Option<String> {
         self.rate(of_row).filter(|_| !self.is_sync)
     }
 
@@ -135,10 +128,7 @@ fn result_rows(result: &Measured) -> Vec<ResultRow<'_>> {
     if let [(_, only)] = parts[..] {
         return [first.with_figures(only)].into_iter().chain(syncs).collect();
     }
-    let together = result.total.as_ref().map(|total| {
-        let Rates { mb_per_s, mib_per_s, iops, iops_interval, .. } = *total;
-        ResultRow { rates: Some(RowRates { mb_per_s, mib_per_s, iops, iops_interval }), ..first }
-    });
+    let together = result.total.clone().map(|total| ResultRow { rates: Some(total), ..first });
     let directions = parts.iter().map(|(word, figures)| ResultRow::of_direction(word, figures));
     together.into_iter().chain(directions).chain(syncs).collect()
 }

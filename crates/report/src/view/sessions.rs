@@ -1,7 +1,6 @@
 //! Several sessions: the list of sessions, and the table of their results.
 
 use crate::view::findings::headline_value;
-use crate::view::lists::plural;
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, with_supported_digits, with_suspect_mark};
 use crate::view::report::describe_ending;
 use crate::view::table::{Columns, Table, or_dash};
@@ -11,7 +10,7 @@ use model::history::{Column, Entry, Figure, FindingMark, Listing, RowsOf, Sessio
 use model::name;
 use model::name::visible;
 use model::report::{Headline, Report, Verdict};
-use model::units::{GIB, show_bytes, show_count, show_share};
+use model::units::{GIB, show_bytes, show_count, show_counted, show_share};
 
 /// If the session files take more space than this, the list reports it.
 pub(crate) const MUCH_BYTES: u64 = GIB;
@@ -172,7 +171,6 @@ pub(crate) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
 
 /// Returns the footnotes, and what the table leaves out.
 pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
-    let count = |n: u64, what: &str| format!("{} {}", show_count(n as f64), plural(n as usize, what));
     let mut out = Vec::new();
     if sessions.rows.is_empty() {
         out.push("No matching session has results to compare; `fathom bench` makes one.".into());
@@ -197,13 +195,13 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
         } else {
             "--job NAME selects a job"
         };
-        out.push(format!("Left out: {} of other jobs ({jobs}); {advice}.", count(all, "session")));
+        out.push(format!("Left out: {} of other jobs ({jobs}); {advice}.", show_counted(all, "session")));
     }
     if sessions.older > 0 {
-        out.push(format!("Left out: {} of the same devices.", count(sessions.older, "older session")));
+        out.push(format!("Left out: {} of the same devices.", show_counted(sessions.older, "older session")));
     }
     if sessions.beyond_limit > 0 {
-        let more = count(sessions.beyond_limit, "older session");
+        let more = show_counted(sessions.beyond_limit, "older session");
         out.push(format!("Not read: {more}; --limit 0 reads all."));
     }
     if let (RowsOf::Devices, [first, second, ..]) = (sessions.rows_of, sessions.rows.as_slice()) {

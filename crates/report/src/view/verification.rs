@@ -1,9 +1,8 @@
 //! A verification: the verdict, each damage with its place, and notes on the numbers.
 
-use crate::view::lists::plural;
 use model::job::Kind;
 use model::machine::Place;
-use model::units::{MIB, show_bytes, show_count};
+use model::units::{MIB, show_bytes, show_count, show_counted};
 use model::verification::{FROM_DEVICE, Failed, LISTED, ReadBack, Verdict, Verifications, Verified};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -21,8 +20,7 @@ pub(crate) fn verdict_on_all_hosts(all: &Verifications) -> String {
     let sum = |amount: fn(&Verified) -> u64| all.known().map(amount).sum::<u64>();
     let damaged = match sum(Verified::damaged) {
         0 => String::new(),
-        1 => "1 block damaged, ".into(),
-        n => format!("{} blocks damaged, ", show_count(n as f64)),
+        n => format!("{} damaged, ", show_counted(n, "block")),
     };
     let written = match sum(|v| v.written.as_ref().map_or(0, |_| v.bytes_of(v.writer_progress.begun))) {
         0 => String::new(),
@@ -52,7 +50,7 @@ pub(crate) fn verification_headline(verified: &Verified) -> String {
     let _ = match verified.verdict() {
         Verdict::Verified => {
             let read = verified.read.as_ref().map_or(0, |(r, _)| r.must);
-            write!(out, " {} {} of {size}", show_count(read as f64), plural(read as usize, "block"))
+            write!(out, " {} of {size}", show_counted(read, "block"))
         }
         Verdict::Damaged => {
             let damaged = show_count(verified.damaged() as f64);
@@ -89,10 +87,7 @@ pub(crate) fn verification_headline(verified: &Verified) -> String {
         1 => parts.push("1 write or sync failed".into()),
         n => parts.push(format!("{} writes or syncs failed", show_count(n as f64))),
     }
-    parts.push(match request.passes {
-        1 => "1 pass".into(),
-        n => format!("{} passes", show_count(f64::from(n))),
-    });
+    parts.push(show_counted(request.passes.into(), "pass"));
     parts.push(match (&verified.written, &verified.read) {
         (Some(_), Some((r, _))) => format!(
             "{} written and {} read back",

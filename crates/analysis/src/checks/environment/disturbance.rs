@@ -227,7 +227,7 @@ impl ForeignIo {
         let how = if self.traffic.is_inferred { " (inferred from what fathom issued)" } else { "" };
         let foreign = self.traffic.all();
         let (others, own) = if self.requests_decide {
-            (format!("{} requests", show_count(foreign.ops as f64)), show_count(self.own.ops as f64))
+            (show_counted(foreign.ops, "request"), show_count(self.own.ops as f64))
         } else {
             (show_bytes(foreign.bytes), show_bytes(self.own.bytes))
         };
@@ -365,9 +365,9 @@ fn describe_stopped_workers(states: &WorkerStates) -> Option<(Severity, String)>
     let severity =
         if stopped_at_least > STOPPED_VOID_ABOVE.0 { Severity::Invalidates } else { Severity::Biases };
     let stopped = format!(
-        "{} of {} samples found a worker stopped ({})",
+        "{} of {} found a worker stopped ({})",
         show_count(states.stopped as f64),
-        show_count(states.samples as f64),
+        show_counted(states.samples, "sample"),
         show_share(share(states.stopped as f64, states.samples as f64))
     );
     let sentence = match &states.tracer {

@@ -423,10 +423,10 @@ fn check_trims_met_holes(case: &Case) -> Known<Answer> {
     detail!(
         if is_relabelled { Severity::Relabels } else { Severity::Biases },
         numbers,
-        "{} of the trimmed bytes were already holes: {} trims of {} in total freed {}. A trim of a hole \
+        "{} of the trimmed bytes were already holes: {} of {} in total freed {}. A trim of a hole \
          frees nothing and reaches no device.",
         show_share(in_holes),
-        show_count(issued.ops as f64),
+        show_counted(issued.ops, "trim"),
         show_bytes(issued.bytes),
         show_bytes(freed_bytes as u64)
     )

@@ -47,9 +47,9 @@ fn check_mean_of_rates(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Invalidates,
         numbers,
-        "The intervals of the runs contain {} operations, but the runs have {}: one count is wrong, so the \
+        "The intervals of the runs contain {}, but the runs have {}: one count is wrong, so the \
          rate may be wrong too.",
-        show_count(in_intervals as f64),
+        show_counted(in_intervals, "operation"),
         show_count(in_totals as f64)
     )
 }

@@ -131,14 +131,14 @@ fn never_steady(case: &Case, rounds: usize) -> Detail {
     detail!(
         Severity::Relabels,
         evidence([("rounds", rounds as f64)]),
-        "The rate did not become steady within {rounds} rounds.{change} The result shows the last rounds, and the \
-         next may differ."
+        "The rate did not become steady within {}.{change} The result shows the last rounds, and the next may differ.",
+        show_counted(rounds as u64, "round")
     )
     .with_fix(
         "Use a larger --max-runs, or a longer --time if the rounds vary. The notes list all rounds."
             .to_owned(),
     )
-    .relabelled(Rename::Condition(format!("not steady after {rounds} rounds")))
+    .relabelled(Rename::Condition(format!("not steady after {}", show_counted(rounds as u64, "round"))))
 }
 
 /// At this size of a step or above, the result is relabelled if most runs have a step: the mean is then a rate that the

@@ -310,8 +310,8 @@ fn check_first_touch<'a>(case: &Case<'a>) -> Known<Answer> {
         case.foreign_amount_during_probes().filter(|o| o.ops > FLOOR_IOS || o.bytes > FLOOR_BYTES)
     {
         return Err(format!(
-            "other processes made {} requests ({}) on the disk during the sample reads before the runs",
-            show_count(others.ops as f64),
+            "other processes made {} ({}) on the disk during the sample reads before the runs",
+            show_counted(others.ops, "request"),
             show_bytes(others.bytes)
         ));
     }

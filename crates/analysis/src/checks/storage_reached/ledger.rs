@@ -321,9 +321,9 @@ impl Ledger {
         let merged = size(done.bytes, done.ios) > MERGED_ABOVE * size(issued.bytes, issued.ops);
         (issued.ops as f64 > most && !merged).then(|| {
             format!(
-                "fathom issued {} operations, but the device counted {} requests and merges",
-                show_count(issued.ops as f64),
-                show_count(seen as f64)
+                "fathom issued {}, but the device counted {}, including merged ones",
+                show_counted(issued.ops, "operation"),
+                show_counted(seen, "request")
             )
         })
     }

@@ -45,7 +45,7 @@ pub struct RacingCell {
     /// Bytes of its buffers.
     pub(super) memory_bytes: u64,
     /// The measure that ranks the runs.
-    measure: Measure,
+    pub measure: Measure,
     /// Scores of its runs while the race was open: logarithms, higher is better.
     pub race_scores: Vec<f64>,
     /// The round of each score in `race_scores`.
@@ -168,11 +168,6 @@ impl RacingCell {
     /// Whether the cell has enough fresh runs for its figures, and no failed run.
     pub fn has_valid_fresh_runs(&self) -> bool {
         !self.failed && self.has_fresh_runs()
-    }
-
-    /// Returns the measure that ranks the runs.
-    pub fn measure(&self) -> Measure {
-        self.measure
     }
 
     /// Returns the runs that the cell's figures use.

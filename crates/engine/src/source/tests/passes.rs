@@ -9,7 +9,9 @@ use super::{
 fn evicted(stream: &Stream, context: &WorkerContext, count: usize) -> Vec<Op> {
     let file = || tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
     let files = stream.targets.iter().map(|_| file()).collect();
-    let stream_state = Arc::new(StreamState::new(3).with_files(Some(files)));
+    let mut stream_state = StreamState::new(3);
+    stream_state.files = Some(files);
+    let stream_state = Arc::new(stream_state);
     let stream = Stream { evicts_each_pass: true, ..stream.clone() };
     taken(&mut *compiled(&stream, &WorkerContext { stream_state, ..context.clone() }).remove(0), count)
 }

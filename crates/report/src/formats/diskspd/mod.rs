@@ -148,23 +148,24 @@ fn thread_lanes(observed: &[&Observed], requested: &TimeSpan) -> Vec<Lane> {
 }
 
 fn combined_lane(observed: &Observed, thread: u32) -> Lane {
-    let sum_of_kind = |kind| {
-        let observed = observed.kinds.get(&kind);
-        observed.map_or_else(ObservedLaneKind::default, |k| ObservedLaneKind {
-            bytes: k.bytes,
-            latency: k.latency.clone(),
-            time_series: Vec::new(),
-        })
-    };
     let paths: Vec<&str> = observed.targets.iter().map(|t| t.path.as_str()).collect();
     let bytes = observed.targets.iter().fold(0, |sum: u64, t| sum.saturating_add(t.bytes));
     Lane {
         thread,
         path: paths.join(" "),
         bytes,
-        read: sum_of_kind(Kind::Read),
-        write: sum_of_kind(Kind::Write),
+        read: whole_kind(observed, Kind::Read),
+        write: whole_kind(observed, Kind::Write),
     }
+}
+
+/// Returns the operations of one kind of all workers on all targets.
+pub(in crate::formats) fn whole_kind(observed: &Observed, kind: Kind) -> ObservedLaneKind {
+    observed.kinds.get(&kind).map_or_else(ObservedLaneKind::default, |k| ObservedLaneKind {
+        bytes: k.bytes,
+        latency: k.latency.clone(),
+        time_series: Vec::new(),
+    })
 }
 
 /// Returns an equivalent time span for results that were not requested as a DISKSPD profile.

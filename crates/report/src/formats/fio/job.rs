@@ -10,6 +10,7 @@
 //! - The time stamps of fio's formats, in the local time of the measurement.
 
 use crate::formats::local_time;
+use crate::view::lists::grouped;
 use jiff::{SignedDuration, Zoned};
 use model::figures::{Observed, ObservedDisk, ObservedInterval, ObservedKind, ObservedWorkers};
 use model::histogram::Distribution;
@@ -377,15 +378,12 @@ impl Direction {
 
 /// Returns latencies by priority class and level; empty if all operations have the same priority.
 fn latencies_by_priority(own: &[&ObservedKind]) -> Vec<([u32; 2], Distribution)> {
-    let mut all: Vec<([u32; 2], Vec<&Distribution>)> = Vec::new();
-    for (priority, latency) in own.iter().flat_map(|kind| &kind.priorities) {
+    let class_and_level = |priority: Option<IoPriority>| {
         let number = priority.map_or(0, IoPriority::number);
-        let number = [number >> 13, number & 7];
-        match all.iter_mut().find(|(known, _)| *known == number) {
-            Some((_, latencies)) => latencies.push(latency),
-            None => all.push((number, vec![latency])),
-        }
-    }
+        [number >> 13, number & 7]
+    };
+    let each = own.iter().flat_map(|kind| &kind.priorities);
+    let all = grouped(each.map(|(priority, latency)| (class_and_level(*priority), latency)));
     if all.len() < 2 {
         return Vec::new();
     }

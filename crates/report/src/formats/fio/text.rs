@@ -47,8 +47,8 @@ pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<(
 fn write_job_intro(jobs: &[Job], to: Out) -> io::Result<()> {
     for (job, member) in jobs.iter().flat_map(|job| job.members.iter().map(move |member| (job, member))) {
         let stream = member.stream;
-        let units = Units::from_layout(&job.layout());
-        let size = |kind| format!("({}) {}", initial(kind), size_limits(stream, kind, units));
+        let layout = job.layout();
+        let size = |kind| format!("({}) {}", initial(kind), size_limits(stream, kind, &layout));
         let sizes = DIRECTIONS.map(size).join(", ");
         let (rw, engine) = (options::rw(&stream.access), options::engine(&stream.engine));
         let (name, depth) = (member.name(), typed_depth(member).unwrap_or(stream.depth));
@@ -88,7 +88,7 @@ fn initial(kind: Kind) -> &'static str {
 }
 
 /// Returns the smallest and largest block size of a direction: `4096B-4096B`.
-fn size_limits(stream: &Stream, kind: Kind, units: Units) -> String {
+fn size_limits(stream: &Stream, kind: Kind, layout: &FioLayout) -> String {
     let sizes = stream.access.lines.iter().map(|line| match kind {
         Kind::Write => &line.sizes.write,
         Kind::Trim => &line.sizes.trim,
@@ -96,7 +96,7 @@ fn size_limits(stream: &Stream, kind: Kind, units: Units) -> String {
     });
     let least = sizes.clone().map(Sizes::least).min().unwrap_or(0);
     let most = sizes.map(Sizes::most).max().unwrap_or(0);
-    [least, most].map(|size| units.bytes(size.into())[0].clone()).join("-")
+    [least, most].map(|size| size_in_both_units(layout, size.into())[0].clone()).join("-")
 }
 
 /// Returns `: pid=1234`. The session id ends with the process id. Empty without a session.
@@ -142,7 +142,7 @@ fn write_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
 fn write_steadied(job: &Job, layout: &FioLayout, to: Out) -> io::Result<()> {
     let Some((rule, observed)) = job.steadied() else { return Ok(()) };
     let mean = |quantity| observed.spread(quantity).mean;
-    let [rate, decimal] = Units::from_layout(layout).rate(mean(Quantity::Bandwidth));
+    let [rate, decimal] = rate_in_both_units(layout, mean(Quantity::Bandwidth));
     let (iops, criterion) = (scaled_rate(mean(Quantity::Iops)), observed.criterion(rule).unwrap_or(0.0));
     let attained = if observed.attained { "yes" } else { "no" };
     let how = if rule.slope { "slope" } else { "mean dev" };
@@ -160,8 +160,8 @@ fn write_direction(
     layout: &FioLayout,
     to: Out,
 ) -> io::Result<()> {
-    let units = Units::from_layout(layout);
-    let ([rate, decimal], [bytes, _]) = (units.rate(direction.bytes_per_s), units.bytes(direction.bytes));
+    let [rate, decimal] = rate_in_both_units(layout, direction.bytes_per_s);
+    let [bytes, _] = size_in_both_units(layout, direction.bytes);
     // fathom resets no zones.
     let zones = if word == Kind::Write.word() { "; 0 zone resets" } else { "" };
     let iops = scaled_rate(direction.iops);
@@ -197,7 +197,7 @@ fn write_direction(
             )?;
         }
     }
-    write_samples(direction, group, units, to)
+    write_samples(direction, group, layout, to)
 }
 
 /// Writes minimum, maximum, mean and standard deviation in a common unit, which is chosen as in fio.
@@ -244,7 +244,7 @@ fn write_percentiles(name: &str, latency: &Distribution, layout: &FioLayout, to:
 }
 
 /// Writes statistics of the rate over samples of at least half a second; nothing if the runs were shorter.
-fn write_samples(direction: &Direction, group: &Group, units: Units, to: Out) -> io::Result<()> {
+fn write_samples(direction: &Direction, group: &Group, layout: &FioLayout, to: Out) -> io::Result<()> {
     if direction.bw.count == 0 {
         return Ok(());
     }
@@ -252,8 +252,8 @@ fn write_samples(direction: &Direction, group: &Group, units: Units, to: Out) ->
     let share = direction.bw.percent_of(group.bytes_per_s);
     // As in fio, the rate is never in bits, and large rates are in `MiB` even if they are divided
     // by 1000.
-    let base: u32 = if units.decimal_first { 1000 } else { 1024 };
-    let (unit, by) = match (mean > f64::from(base).powi(2), units.decimal_first) {
+    let base: u32 = if layout.decimal_first { 1000 } else { 1024 };
+    let (unit, by) = match (mean > f64::from(base).powi(2), layout.decimal_first) {
         (true, _) => ("MiB", base),
         (false, true) => ("kB", 1),
         (false, false) => ("KiB", 1),
@@ -332,11 +332,10 @@ fn write_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
     writeln!(to, "\nRun status group {group} (all jobs):")?;
     for (word, _) in named_directions(false).into_iter().chain(named_directions(true)) {
         let Some(total) = Group::from_jobs(jobs, group, word) else { continue };
-        let last = jobs.iter().rfind(|job| job.group == group).map(Job::layout).unwrap_or_default();
-        let units = Units::from_layout(&last);
-        let [least, most] = total.job_bytes_per_s.map(|rate| units.rate(rate));
-        let ([rate, decimal], [bytes, bytes_decimal]) =
-            (units.rate(total.bytes_per_s), units.bytes(total.bytes));
+        let layout = jobs.iter().rfind(|job| job.group == group).map(Job::layout).unwrap_or_default();
+        let [least, most] = total.job_bytes_per_s.map(|rate| rate_in_both_units(&layout, rate));
+        let [rate, decimal] = rate_in_both_units(&layout, total.bytes_per_s);
+        let [bytes, bytes_decimal] = size_in_both_units(&layout, total.bytes);
         let [short, long] = total.runtime_ms;
         writeln!(
             to,
@@ -432,37 +431,22 @@ pub(super) fn scaled_rate(value: f64) -> String {
     scaled_count(value as u64, MAX_DIGITS)
 }
 
-/// Units of sizes and rates, from `kb_base` and `unit_base`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Units {
-    /// Whether a value is printed first with units of 1000, then with units of 1024.
-    pub(super) decimal_first: bool,
-    /// Whether rates are in bits.
-    pub(super) bits: bool,
+/// Formats bytes in units of 1024 and of 1000, in the order of the layout: `1984KiB`, `2032kB`.
+fn size_in_both_units(layout: &FioLayout, bytes: u64) -> [String; 2] {
+    in_both_units(layout, bytes, "B")
 }
 
-impl Units {
-    pub(super) fn from_layout(layout: &FioLayout) -> Self {
-        Self { decimal_first: layout.decimal_first, bits: layout.bits }
-    }
+/// Formats a rate in units of 1024 and of 1000, in the order of the layout: `51.6MiB/s`, `54.1MB/s`.
+fn rate_in_both_units(layout: &FioLayout, bytes_per_s: f64) -> [String; 2] {
+    let bytes = bytes_per_s as u64;
+    let (value, unit) = if layout.bits { (bytes.saturating_mul(8), "bit/s") } else { (bytes, "B/s") };
+    in_both_units(layout, value, unit)
+}
 
-    /// Formats bytes in units of 1024 and of 1000, in the order of the layout: `1984KiB`, `2032kB`.
-    pub(super) fn bytes(self, value: u64) -> [String; 2] {
-        self.both(value, "B")
-    }
-
-    /// Formats a rate in units of 1024 and of 1000, in the order of the layout: `51.6MiB/s`,
-    /// `54.1MB/s`.
-    pub(super) fn rate(self, bytes_per_s: f64) -> [String; 2] {
-        let bytes = bytes_per_s as u64;
-        if self.bits { self.both(bytes.saturating_mul(8), "bit/s") } else { self.both(bytes, "B/s") }
-    }
-
-    fn both(self, value: u64, unit: &str) -> [String; 2] {
-        let binary = scaled(value, MAX_DIGITS, 1024, &BINARY, unit);
-        let decimal = scaled(value, MAX_DIGITS, 1000, &DECIMAL, unit);
-        if self.decimal_first { [decimal, binary] } else { [binary, decimal] }
-    }
+fn in_both_units(layout: &FioLayout, value: u64, unit: &str) -> [String; 2] {
+    let binary = scaled(value, MAX_DIGITS, 1024, &BINARY, unit);
+    let decimal = scaled(value, MAX_DIGITS, 1000, &DECIMAL, unit);
+    if layout.decimal_first { [decimal, binary] } else { [binary, decimal] }
 }
 
 /// Formats a number with the smallest unit prefix that leaves at most `digits` digits, with decimals if they fit.
@@ -621,16 +605,16 @@ fn disk_fields(jobs: &[Job]) -> Vec<String> {
 
 #[test]
 fn numbers_are_formatted_as_in_fio() {
-    let units = Units::default();
-    let [binary, decimal] = units.rate(54_067_200.0);
+    let layout = FioLayout::default();
+    let [binary, decimal] = rate_in_both_units(&layout, 54_067_200.0);
     assert_eq!((binary.as_str(), decimal.as_str()), ("51.6MiB/s", "54.1MB/s"));
-    assert_eq!(units.bytes(540_672), ["528KiB", "541kB"]);
-    assert_eq!(units.bytes(1 << 20), ["1024KiB", "1049kB"]);
-    assert_eq!(units.rate(2_031_616_000.0), ["1938MiB/s", "2032MB/s"]);
-    let other = Units { decimal_first: true, bits: true };
-    assert_eq!(other.rate(54_067_200.0), ["433Mbit/s", "413Mibit/s"]);
-    assert_eq!(other.bytes(540_672), ["541kB", "528KiB"]);
+    assert_eq!(size_in_both_units(&layout, 540_672), ["528KiB", "541kB"]);
+    assert_eq!(size_in_both_units(&layout, 1 << 20), ["1024KiB", "1049kB"]);
+    assert_eq!(rate_in_both_units(&layout, 2_031_616_000.0), ["1938MiB/s", "2032MB/s"]);
+    let other = FioLayout { decimal_first: true, bits: true, ..FioLayout::default() };
+    assert_eq!(rate_in_both_units(&other, 54_067_200.0), ["433Mbit/s", "413Mibit/s"]);
+    assert_eq!(size_in_both_units(&other, 540_672), ["541kB", "528KiB"]);
     assert_eq!([9481.9, 13_200.0, 496_000.0, 0.0].map(scaled_rate), ["9481", "13.2k", "496k", "0"]);
     assert_eq!((scaled_count(1_047, 6), scaled_count(1_744_999, 6)), ("1047".into(), "1745.0k".into()));
-    assert_eq!(units.bytes(u64::MAX)[0], "16.0EiB");
+    assert_eq!(size_in_both_units(&layout, u64::MAX)[0], "16.0EiB");
 }

@@ -6,7 +6,7 @@
 //! not be checked, and at the end a line for each group with what is fine.
 
 use crate::page::Page;
-use crate::view::lists::join_names;
+use crate::view::lists::{grouped, join_names};
 use crate::view::machine::{
     check_suffix, conclude_diagnosis, describe_backing, describe_device, describe_effect, describe_mounts,
     describe_queue, describe_user, kind_name,
@@ -332,16 +332,10 @@ fn show_unchecked(out: &mut Page, diagnosis: &Diagnosis, devices: &[&str]) {
         1 => out.line("1 thing could not be checked and does not count as passed:"),
         n => out.line(&format!("{n} things could not be checked and do not count as passed:")),
     }
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for same in &merge_devices(unchecked, devices) {
-        let why = same.with_other_devices(&same.answer.sentence);
-        match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, subjects)) => subjects.push(same.about()),
-            None => reasons.push((why, vec![same.about()])),
-        }
-    }
-    for (why, subjects) in &reasons {
-        out.prose("  - ", "    ", &format!("{}: {why}", join_names(subjects)));
+    let merged = merge_devices(unchecked, devices);
+    let reason = |same: &SameAnswers| (same.with_other_devices(&same.answer.sentence), same.about());
+    for (why, subjects) in grouped(merged.iter().map(reason)) {
+        out.prose("  - ", "    ", &format!("{}: {why}", join_names(&subjects)));
     }
 }
 

@@ -13,7 +13,7 @@ use crate::view::findings;
 use crate::view::findings::{
     full_report_hint, rest_summary, results_suffix, session_id, shown_checks, worst_findings,
 };
-use crate::view::lists::{join_names, plural};
+use crate::view::lists::{count_of, grouped, join_names, plural};
 use crate::view::report::{
     chains, describe_commits, describe_ending, describe_headline, describe_origin, main_table, omits_verdict,
 };
@@ -256,10 +256,9 @@ fn show_full_foot(out: &mut Page, report: &Report) {
     out.field(
         "Host",
         &format!(
-            "{}, {cpu}, {} {}, {memory}, {}",
+            "{}, {cpu}, {}, {memory}, {}",
             machine.host,
-            machine.cpus,
-            plural(machine.cpus as usize, "CPU"),
+            count_of(machine.cpus as usize, "CPU"),
             machine.kernel
         ),
     );
@@ -384,7 +383,7 @@ pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
     out.line("");
 }
 
-fn with_outcome(shown: &[Checked], outcome: Outcome) -> impl Iterator<Item = &Checked> {
+pub(super) fn with_outcome(shown: &[Checked], outcome: Outcome) -> impl Iterator<Item = &Checked> {
     shown.iter().filter(move |f| f.outcome == outcome)
 }
 
@@ -409,7 +408,7 @@ fn show_findings(out: &mut Page, shown: &[Checked], all: usize, brief: bool) {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             out.prose("      also ", "           ", &(named + &more));
         }
-        show_fix(out, f);
+        show_fix(out, &f.fix);
     }
 }
 
@@ -446,9 +445,9 @@ fn describe_subject(finding: &Checked, all: usize) -> String {
     }
 }
 
-fn show_fix(out: &mut Page, f: &Checked) {
-    if !f.fix.is_empty() {
-        out.prose("      -> ", "         ", &f.fix);
+pub(super) fn show_fix(out: &mut Page, fix: &str) {
+    if !fix.is_empty() {
+        out.prose("      -> ", "         ", fix);
     }
 }
 
@@ -525,7 +524,7 @@ fn draw_worst_findings(
                 }
             }
             if detail == FindingDetail::Whole {
-                show_fix(&mut part, f);
+                show_fix(&mut part, &f.fix);
             }
         }
         if let Some(counts) = rest_summary(&shown_checks(report), count + head_findings.len()) {
@@ -572,21 +571,17 @@ fn show_two_lines(out: &mut Page, finding: &Checked, all: usize) {
 
 /// Prints each reason once, with the checks that share it.
 fn show_not_checked(out: &mut Page, shown: &[Checked], all: usize, brief: bool) {
-    let mut unchecked = with_outcome(shown, Outcome::NotChecked).peekable();
-    if unchecked.peek().is_some() {
+    let mut unchecked: Vec<&Checked> = with_outcome(shown, Outcome::NotChecked).collect();
+    if brief {
+        unchecked.dedup_by_key(|f| f.id);
+    }
+    if !unchecked.is_empty() {
         out.line("Not checked");
     }
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    while let Some(f) = unchecked.next() {
-        let why = format!("{}: {}", results_suffix(f, all), f.sentence);
-        let name = format!("{} {}", f.id, f.name);
-        match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, names)) => names.push(name),
-            None => reasons.push((why, vec![name])),
-        }
-        while brief && unchecked.next_if(|n| n.id == f.id).is_some() {}
-    }
-    for (why, names) in &reasons {
+    let reason = |f: &&Checked| {
+        (format!("{}: {}", results_suffix(f, all), f.sentence), format!("{} {}", f.id, f.name))
+    };
+    for (why, names) in grouped(unchecked.iter().map(reason)) {
         out.prose("  ", "      ", &format!("{}{why}", names.join(", ")));
     }
 }

@@ -6,7 +6,7 @@
 //! drops columns in this order: what was measured, interval, tags, id. Ids that do not fit are
 //! shortened to their ends, and at last the year is left out.
 
-use super::report::show_passed;
+use super::report::{show_fix, show_passed, with_outcome};
 use super::sweep::show_best_settings;
 use crate::page::{ELLIPSIS, Page};
 use crate::view::comparison::{Compared, describe_source};
@@ -208,12 +208,11 @@ fn show_findings(out: &mut Page, compared: &Compared, all: bool) {
         }
         return;
     }
-    let with_outcome = |outcome| checks.iter().filter(move |finding| finding.outcome == outcome);
-    list_findings(out, with_outcome(Outcome::Finding), compared);
-    if with_outcome(Outcome::NotChecked).next().is_some() {
+    list_findings(out, with_outcome(checks, Outcome::Finding), compared);
+    if with_outcome(checks, Outcome::NotChecked).next().is_some() {
         out.line("Not checked");
     }
-    for finding in with_outcome(Outcome::NotChecked) {
+    for finding in with_outcome(checks, Outcome::NotChecked) {
         let name = format!("{} {}{}", finding.id, finding.name, covered_results(finding, *results));
         out.prose("  ", "      ", &format!("{name}: {}", finding.sentence));
     }
@@ -232,9 +231,7 @@ fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Checked>
             out.paint(&format!("{} {} ({}{accepted})", finding.id, finding.name, severity.effect()), "1");
         let suffix = covered_results(finding, compared.results);
         out.prose("  ", "      ", &format!("{mark}{suffix}: {sentence}"));
-        if !fix.is_empty() {
-            out.prose("      -> ", "         ", fix);
-        }
+        show_fix(out, fix);
     }
 }
 

@@ -5,7 +5,7 @@
 use super::results;
 use crate::page::Page;
 use crate::view::findings::{affects_number, full_report_hint};
-use crate::view::lists::plural;
+use crate::view::lists::{count_of, plural};
 use crate::view::numbers::{interval_in_parentheses, percentile_ns};
 use crate::view::studies::{
     COVERAGE_TOLERANCE, OTHER_BLOCK_SIZES, describe_raw_rate, host_count_table, interface_run_table,
@@ -17,7 +17,7 @@ use model::figures::{Layers, by_reason};
 use model::finding::Checked;
 use model::report::{Measured, Report};
 use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, Targets};
-use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
+use model::units::{show_bytes, show_count, show_counted, show_ns, show_rate, show_share};
 
 pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured]) {
     out.table(&layer_table(layers, results));
@@ -141,7 +141,7 @@ fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
         return Some(format!("No page of the file was in the page cache at the start of a run.{below}"));
     };
     let (had, why) = match &first.cached_pages_at_start {
-        Ok(pages) => ("had", format!("{} {}", show_count(*pages as f64), plural(*pages as usize, "page"))),
+        Ok(pages) => ("had", show_counted(*pages, "page")),
         Err(why) => ("may have had", why.clone()),
     };
     Some(format!(
@@ -202,8 +202,7 @@ fn extents_note(row: &ApiRow) -> Option<String> {
 
 /// Describes how a file is stored: `3 extents, 98 % of it in one piece`.
 fn describe_extents(extents: &Extents) -> String {
-    let count = extents.count;
-    let mut text = format!("{} {}", show_count(count as f64), plural(count as usize, "extent"));
+    let mut text = show_counted(extents.count, "extent");
     if let Some(share) = extents.largest_share() {
         text += &format!(", {} of it in one piece", show_share(share));
     }
@@ -229,7 +228,7 @@ fn row_name(row: &ApiRow) -> String {
 fn shortened_list(names: &[&str]) -> String {
     match names {
         [first, second, rest @ ..] if !rest.is_empty() => {
-            format!("{first}; {second} and {} {}", rest.len(), plural(rest.len(), "other"))
+            format!("{first}; {second} and {}", count_of(rest.len(), "other"))
         }
         few => few.join("; "),
     }
