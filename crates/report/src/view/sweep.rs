@@ -118,13 +118,13 @@ pub(crate) fn best_cell<'s>(sweep: &'s Sweep, work: &Work) -> Option<&'s CellFig
     sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name))
 }
 
-/// Returns the cells of a workload that get a mark.
-pub(crate) fn marks_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Marks<'s> {
+/// Returns the marks on the cells of a workload.
+pub(crate) fn marks_of_work<'s>(report: &'s Report, sweep: &'s Sweep, work: &Work) -> Marks<'s> {
     let cheapest = sweep.cheapest.get(&work.name);
     Marks {
         best: best_cell(sweep, work).map(|cell| &cell.setting),
         cheapest: cheapest.map(|cell| &cell.setting),
-        void: &[],
+        report: Some(report),
     }
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
     let reason = |row: &DeviceBySettings| {
         row.best.is_none().then(|| match row.invalidated_by.as_slice() {
             [] => "not decided".to_owned(),
-            ids => format!("void by {}", CheckId::list(ids, " ")),
+            ids => describe_void(ids),
         })
     };
     let mut table = Columns::new(&best.rows)
@@ -215,6 +215,11 @@ pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
     }
     let last_first: Vec<&str> = best.settings.iter().skip(1).rev().map(String::as_str).collect();
     table.table(&last_first)
+}
+
+/// Names the checks that invalidate a value: `void by A04`.
+fn describe_void(ids: &[CheckId]) -> String {
+    format!("void by {}", CheckId::list(ids, " "))
 }
 
 /// Marks the best setting of a device. Pages print such a cell in bold.
@@ -242,21 +247,31 @@ pub(crate) fn percent(share: f64) -> String {
 /// Maximum number of map columns, unless both sides have more labels.
 const MAX_MAP_COLUMNS: usize = 10;
 
-/// Cells that get a mark.
+/// Marks on the cells of a map.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Marks<'s> {
     /// The best cell; `None` for no mark.
     pub(crate) best: Option<&'s Setting>,
     /// The cheapest cell with similar speed; `None` for no mark.
     pub(crate) cheapest: Option<&'s Setting>,
-    /// Indices of the results that a finding invalidates.
-    pub(crate) void: &'s [usize],
+    /// The report with the results of the cells, to mark the cells that a finding invalidates; `None` for no such mark.
+    pub(crate) report: Option<&'s Report>,
 }
 
 impl Marks<'_> {
     /// Whether a finding invalidates the cell.
     pub(crate) fn is_void(&self, cell: &CellFigures) -> bool {
-        cell.result.is_some_and(|at| self.void.contains(&at))
+        let result = self.report.zip(cell.result).and_then(|(report, at)| report.results.get(at));
+        result.is_some_and(|result| result.void)
+    }
+
+    /// Describes why the cell has no number, `void by A04`; `None` unless a finding invalidates the cell.
+    pub(crate) fn why_void(&self, cell: &CellFigures) -> Option<String> {
+        let (report, at) = self.report.zip(cell.result).filter(|_| self.is_void(cell))?;
+        Some(match report.invalidated_by(at).as_slice() {
+            [] => "void".into(),
+            ids => describe_void(ids),
+        })
     }
 }
 
@@ -434,13 +449,7 @@ pub(crate) fn describe_duration(sweep: &Sweep) -> String {
 
 /// Returns the thread counts in the order of the grid.
 pub(crate) fn thread_counts(sweep: &Sweep) -> Vec<u32> {
-    let mut counts = Vec::new();
-    for workers in sweep.cells.iter().map(|c| c.setting.workers) {
-        if !counts.contains(&workers) {
-            counts.push(workers);
-        }
-    }
-    counts
+    distinct(sweep.cells.iter().map(|cell| cell.setting.workers))
 }
 
 /// Returns a row for each size with the values that the lines of `--preset iops` leave out: latencies, the device's

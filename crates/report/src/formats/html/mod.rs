@@ -19,7 +19,7 @@ mod time_series;
 
 use crate::documentation::page_parts;
 use crate::view::findings;
-use crate::view::lists::plural;
+use crate::view::lists::count_of;
 use crate::view::report::chains;
 use crate::view::table::Columns;
 use crate::view::{machine, plan, sessions as session_view, verification};
@@ -53,11 +53,6 @@ pub(super) static FORMAT: Format = Format {
     captured: writer("a page with plots over time and over the device", observed_load::write_capture),
     fitted: None,
 };
-
-/// Formats a count with its noun: `1 session`, `2 sessions`.
-fn count_of(count: usize, what: &str) -> String {
-    format!("{count} {}", plural(count, what))
-}
 
 /// Returns the card with one command to copy.
 fn command_card(purpose: &'static str, line: String) -> String {

@@ -9,6 +9,7 @@ use super::time_series::Events;
 use super::{page, plot, results, studies};
 use crate::Style;
 use crate::view::findings::{affects_number, answer_word, merge_repeated};
+use crate::view::lists::count_of;
 use crate::view::numbers::{accepted_suffix, percentile_ns, with_supported_digits};
 use crate::view::report::{chains, describe_commits, describe_ending, headline_number};
 use crate::view::results::{directions, main_figures, read_write_tests, replay_caption, replay_table};
@@ -288,7 +289,7 @@ fn describe_runs_plot(result: &Measured) -> String {
     let hollow = if result.disturbed.iter().any(|d| d.counts) { " Hollow: a disturbed run." } else { "" };
     let first = if count <= MAX_STAGGERED_RUNS { ", the first at the top" } else { "" };
     let band = if result.quoted_rate().interval.is_some() { "; band: its 95 % interval" } else { "" };
-    format!("{}{first}. Line: their mean{band}.{hollow}", super::count_of(count, "run"))
+    format!("{}{first}. Line: their mean{band}.{hollow}", count_of(count, "run"))
 }
 
 /// Draws every run with the mean and its interval; `None` with one run or without a number.
@@ -619,7 +620,7 @@ fn machine_facts(report: &Report) -> Vec<(String, String)> {
         format!(
             "{}, {}",
             machine.cpu.clone().unwrap_or_else(|_| unknown()),
-            super::count_of(machine.cpus as usize, "CPU")
+            count_of(machine.cpus as usize, "CPU")
         ),
     );
     add("Memory", machine.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b)));

@@ -15,6 +15,7 @@ use super::{page, results, studies, time_series};
 use crate::Style;
 use crate::view::comparison::{Compared, describe_source, format_value, left_out_notes};
 use crate::view::findings;
+use crate::view::lists::count_of;
 use crate::view::numbers::{change_ends, interval_ends, percentile_ns, with_supported_digits};
 use crate::view::results::main_figures;
 use crate::view::sessions as session_view;
@@ -64,7 +65,7 @@ pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn W
         ("sessions side by side".to_owned(), "list --table")
     } else {
         let command = if table.rows_of == RowsOf::Devices { "bench" } else { "show" };
-        (format!("{} side by side", super::count_of(table.rows.len(), "session")), command)
+        (format!("{} side by side", count_of(table.rows.len(), "session")), command)
     };
     page::write_page(to, &title, &[header.to_owned()], &sections)
 }
@@ -77,7 +78,7 @@ fn summary_card(table: &SessionTable) -> String {
     let count = |verdict: Verdict| table.reports.iter().filter(|r| r.verdict == verdict).count();
     let all = [Verdict::Valid, Verdict::Suspect, Verdict::Invalid];
     let counted = all.into_iter().filter(|v| count(*v) > 0).map(|v| format!("{} {}", count(v), v.word()));
-    let sessions = super::count_of(table.rows.len(), "session");
+    let sessions = count_of(table.rows.len(), "session");
     let heading = format!("{sessions} side by side: {}", counted.collect::<Vec<_>>().join(", "));
     head_card(worst.word(), worst.word(), &heading, &session_view::session_remarks(table))
 }
@@ -191,9 +192,9 @@ fn load_curves(table: &SessionTable) -> String {
 
 /// Draws the sweep maps of all sessions that have them.
 fn sweep_maps(table: &SessionTable) -> String {
-    let sweeps: Vec<(String, &Sweep)> = named_reports(table)
+    let sweeps: Vec<(String, &Report, &Sweep)> = named_reports(table)
         .filter_map(|(name, report)| match &report.study {
-            Studied::Sweep(sweep) => Some((name, sweep.as_ref())),
+            Studied::Sweep(sweep) => Some((name, report, sweep.as_ref())),
             _ => None,
         })
         .collect();

@@ -4,7 +4,7 @@
 use super::page::{multiples, rate_tick, with_micro_sign};
 use super::plot;
 use super::plot::{Axis, Label, Plot, spread_labels};
-use crate::view::lists::plural;
+use crate::view::lists::count_of;
 use crate::view::table::or_dash;
 use model::sweep::{CellFigures, Setting};
 use model::units::{show_block, show_rate};
@@ -102,7 +102,7 @@ fn describe(title: &str, all: &[Series], value: &impl Fn(&CellFigures) -> f64) -
 /// Groups cells that differ only in their block size, and names each group by the settings that distinguish it.
 fn group_into_series<'c>(cells: &[&'c CellFigures]) -> Vec<Series<'c>> {
     let parts = |s: &Setting| -> Vec<String> {
-        let threads = format!("{} {}", s.workers, plural(s.workers as usize, "thread"));
+        let threads = count_of(s.workers as usize, "thread");
         let access_path = Setting { workers: 1, ..s.clone() }.access_path();
         [threads, format!("depth {}", s.depth)]
             .into_iter()

@@ -11,7 +11,7 @@ use super::plot::{
     Axis, Label, Plot, SIDE, Whisker, interval_range, label_classes, map_shade, spread_labels, whisker,
 };
 use super::{page, plot, size_curves};
-use crate::view::lists::distinct_by;
+use crate::view::lists::{count_of, distinct_by};
 use crate::view::numbers::{interval_ends, interval_in_parentheses, percentile_ns, with_supported_digits};
 use crate::view::report::main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
@@ -22,6 +22,7 @@ use crate::view::sweep::{
 };
 use crate::view::table::or_dash;
 use askama::Template;
+use model::distinct;
 use model::figures::{LayerRow, Layers, OperationFigures, by_reason};
 use model::fleet::{FleetFigures, HostFigures, HostRate};
 use model::report::{Report, Verdict};
@@ -580,6 +581,8 @@ struct SweepMap {
     columns: Vec<String>,
     rows: Vec<MapRow>,
     legend: String,
+    /// Whether the legend explains withheld values.
+    has_void: bool,
 }
 
 struct MapRow {
@@ -591,7 +594,8 @@ struct MapCell {
     value: String,
     /// Tooltip.
     title: String,
-    shade: usize,
+    /// Shade of the fill; `None` if a finding invalidates the value.
+    shade: Option<usize>,
     is_best: bool,
     is_cheapest: bool,
     is_repeated: bool,
@@ -603,9 +607,13 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let mut out = best_settings_card(&best_settings(report, sweep));
     out.extend(sweep.works.iter().map(|work| work_card(report, sweep, work)));
     if sweep.works.is_empty() {
-        let cells: Vec<&CellFigures> = sweep.cells.iter().collect();
-        let drawn = draw_work_maps(&cells, Measure::Bandwidth, Marks::default(), None);
-        out += &plain_card("All settings", &drawn);
+        let marks = Marks { report: Some(report), ..Marks::default() };
+        let drawn = distinct(sweep.cells.iter().map(|cell| cell.setting.work())).into_iter().map(|work| {
+            let cells: Vec<&CellFigures> =
+                sweep.cells.iter().filter(|cell| cell.setting.work() == work).collect();
+            (work, draw_work_maps(&cells, Measure::Bandwidth, marks, None))
+        });
+        out += &plain_card("All settings", &multiples("tables", drawn));
     }
     let lead = [describe_duration(sweep)];
     // Cells measured in a fixed order are not ranked, so there is no best setting.
@@ -619,7 +627,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     sweep.skipped.iter().for_each(|cell| *reasons.entry(&cell.why).or_default() += 1);
     let skipped: Vec<_> = reasons
         .iter()
-        .map(|(why, times)| (format!("Skipped {}", super::count_of(*times, "setting")), with_micro_sign(why)))
+        .map(|(why, times)| (format!("Skipped {}", count_of(*times, "setting")), with_micro_sign(why)))
         .collect();
     out + &card(heading, &lead, &format!("{best}{}", folded("What was not measured", &facts(&skipped))))
 }
@@ -640,37 +648,40 @@ pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
 fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
     let cells = cells_of_work(sweep, work);
     let knees = work.knees.iter().map(|knee| knee.sentence.clone());
-    let is_void = |c: &CellFigures| c.result.and_then(|at| report.results.get(at)).is_some_and(|r| r.void);
-    let voids = cells.iter().filter(|c| is_void(c)).count();
-    let gaps = (voids > 0).then(|| {
-        format!("{voids} of {} settings have no valid number, so the lines have gaps.", cells.len())
-    });
-    let lead: Vec<String> = std::iter::once(describe_choice(work)).chain(knees).chain(gaps).collect();
-    let marks = marks_of_work(sweep, work);
+    let marks = marks_of_work(report, sweep, work);
     let heading = marks.best.filter(|_| work.chosen == Chosen::Fastest).map_or_else(
         || work.name.clone(),
         |best| format!("{}: {} {}", work.name, best.load(), best.access_path()),
     );
     // A cell with a void result leaves a gap in its line.
     let without_number = |c: &CellFigures| CellFigures { iops: None, mb_per_s: None, ..c.clone() };
-    let drawn = cells.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });
+    let drawn = cells.iter().map(|c| if marks.is_void(c) { without_number(c) } else { (*c).clone() });
     let drawn: Vec<CellFigures> = drawn.collect();
     let curves = size_curves::draw(&drawn.iter().collect::<Vec<_>>(), marks.best, &work.name);
+    let voids = cells.iter().filter(|c| marks.is_void(c)).count();
+    let gaps = if curves.is_empty() { "" } else { ", so the lines have gaps" };
+    let withheld =
+        (voids > 0).then(|| format!("{voids} of {} settings have no valid number{gaps}.", cells.len()));
+    let lead: Vec<String> = std::iter::once(describe_choice(work)).chain(knees).chain(withheld).collect();
     card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&cells, work.measure, marks, None)))
 }
 
 /// Draws the maps of several sessions by name, with a common scale of shades for each workload.
-pub(super) fn draw_maps(sweeps: &[(String, &Sweep)]) -> String {
-    let all = sweeps.iter().flat_map(|(_, sweep)| &sweep.works);
+pub(super) fn draw_maps(sweeps: &[(String, &Report, &Sweep)]) -> String {
+    let all = sweeps.iter().flat_map(|(_, _, sweep)| &sweep.works);
     let works: Vec<&Work> = distinct_by(all, |one, other| one.name == other.name);
     works.iter().map(|work| work_maps_of_sessions(sweeps, work)).collect()
 }
 
-fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
-    let best = best_value(sweeps.iter().flat_map(|(_, sweep)| cells_of_work(sweep, work)), work.measure);
-    let small = sweeps.iter().map(|(name, sweep)| {
+fn work_maps_of_sessions(sweeps: &[(String, &Report, &Sweep)], work: &Work) -> String {
+    let valid = sweeps.iter().flat_map(|(_, report, sweep)| {
+        let marks = marks_of_work(report, sweep, work);
+        cells_of_work(sweep, work).into_iter().filter(move |cell| !marks.is_void(cell))
+    });
+    let best = best_value(valid, work.measure);
+    let small = sweeps.iter().map(|(name, report, sweep)| {
         let cells = cells_of_work(sweep, work);
-        let marks = marks_of_work(sweep, work);
+        let marks = marks_of_work(report, sweep, work);
         let body = if cells.is_empty() {
             String::new()
         } else {
@@ -682,23 +693,23 @@ fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
     card(&format!("{}: every setting", work.name), &lead, &multiples("tables", small))
 }
 
-/// Describes a cell with all known values.
-fn describe_cell(cell: &CellFigures, measure: Measure) -> String {
+/// Describes a cell with all known values, or with `void`, the reason why it has no number.
+fn describe_cell(cell: &CellFigures, measure: Measure, void: Option<String>) -> String {
     let named_value = |name: &str, value: Option<String>| value.map(|v| format!("{name} {v}"));
     let interval = cell.interval_of(measure).map(|ends| ends.map(|end| measure.show(end)).join(" to "));
-    let parts = [
-        Some(cell.setting.describe()),
+    let values = [
         named_value("MB/s", cell.mb_per_s.map(show_rate)),
         named_value("IOPS", cell.iops.map(show_rate)),
         named_value("p99", cell.latency_p99_ns.map(show_ns)),
         named_value("95 % interval", interval),
-        Some(super::count_of(cell.runs, "run")),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let values: Vec<String> =
+        if void.is_some() { void.into_iter().collect() } else { values.into_iter().flatten().collect() };
+    [vec![cell.setting.describe()], values, vec![count_of(cell.runs, "run")]].concat().join("; ")
 }
 
 /// Draws a map for each combination of the settings that are neither rows nor columns. Shades show the share of
-/// `common_best`, or of the best of these cells if `common_best` is `None`.
+/// `common_best`, or of the best valid value of these cells if `common_best` is `None`.
 fn draw_work_maps(
     cells: &[&CellFigures],
     measure: Measure,
@@ -706,18 +717,29 @@ fn draw_work_maps(
     common_best: Option<f64>,
 ) -> String {
     let all = maps(cells, marks.best);
-    let best = common_best.unwrap_or_else(|| best_value(cells.iter().copied(), measure));
+    let valid = cells.iter().copied().filter(|cell| !marks.is_void(cell));
+    let best = common_best.unwrap_or_else(|| best_value(valid, measure));
+    let scale = if best.is_finite() && best > 0.0 {
+        format!("shares of the best, {}", with_micro_sign(&measure.show(best)))
+    } else {
+        "no valid value".into()
+    };
     let mut out = String::new();
     for map in all.iter().take(MAX_MAPS) {
         let Sides { rows: down, columns: across } = map.sides;
         let cell = |row: &String, column: &String| {
             let found = map.cell(row, column)?;
             let is = |marked: Option<&Setting>| marked == Some(&found.setting);
+            let void = marks.why_void(found);
             let value = found.value(measure);
             Some(MapCell {
-                title: with_micro_sign(&describe_cell(found, measure)),
-                value: or_dash(value, |v| with_micro_sign(&measure.show_short(v))),
-                shade: map_shade(share_of_best(value, best, measure)),
+                value: if void.is_some() {
+                    "void".into()
+                } else {
+                    or_dash(value, |v| with_micro_sign(&measure.show_short(v)))
+                },
+                shade: void.is_none().then(|| map_shade(share_of_best(value, best, measure))),
+                title: with_micro_sign(&describe_cell(found, measure, void)),
                 is_best: is(marks.best),
                 is_cheapest: is(marks.cheapest) && !is(marks.best),
                 is_repeated: found.runs >= REPEATED_FROM,
@@ -739,9 +761,9 @@ fn draw_work_maps(
             rows: map.rows.iter().map(row).collect(),
             columns: map.columns.clone(),
             legend: format!(
-                "shares of the best, {}; ★ best; = cheapest setting with similar speed; bold: measured {REPEATED_FROM} times or more",
-                with_micro_sign(&measure.show(best))
+                "{scale}; ★ best; = cheapest setting with similar speed; bold: measured {REPEATED_FROM} times or more"
             ),
+            has_void: map.cells.iter().any(|cell| marks.is_void(cell)),
         };
         out += &drawn.render().unwrap_or_default();
     }
@@ -864,6 +886,83 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
     };
     assert!(first(&slower) < first(&one), "a latency four times as long is drawn higher up");
     assert_eq!(draw_load_curves(&[("a".into(), &one), ("b".into(), &slower)]).len(), 2);
+    Ok(())
+}
+
+/// Returns a sweep with a fast cell, `read 4 x 64K`, that a finding invalidates, and its report.
+#[cfg(test)]
+fn sweep_with_void_cell() -> Result<(Report, Sweep), Box<dyn std::error::Error>> {
+    let mut report: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
+    let invalid: Report = serde_json::from_str(include_str!("../../../tests/golden/invalid.json"))?;
+    let void = report.results.get_mut(1).ok_or("no second result")?;
+    void.void = true;
+    let mut hole = invalid.checks.first().ok_or("no finding")?.clone();
+    hole.about = vec![void.name.clone()];
+    report.checks.push(hole);
+    let mut sweep: Sweep = serde_json::from_str(include_str!("../../../tests/golden/pieces/sweep.json"))?;
+    sweep.cells.truncate(9);
+    sweep.cells[2] =
+        CellFigures { result: Some(1), mb_per_s: Some(9103.0), iops: Some(9104.0), ..sweep.cells[2].clone() };
+    Ok((report, sweep))
+}
+
+#[test]
+fn a_map_withholds_invalid_values_and_explains_it() -> Result<(), Box<dyn std::error::Error>> {
+    const LEGEND: &str = "void: withheld, because a finding invalidates it";
+    let (report, sweep) = sweep_with_void_cell()?;
+    let of_sessions = |report: &Report, sweep: &Sweep| {
+        draw_maps(&[("a".into(), report, sweep), ("b".into(), report, sweep)])
+    };
+    for (html, times) in [(sweep_cards(&report, &sweep), 1), (of_sessions(&report, &sweep), 2)] {
+        assert_eq!(html.matches(" class=\"withheld\">void</td>").count(), times, "{html}");
+        let title = "title=\"read 4 x 64K direct, io_uring; void by A04; 1 run\"";
+        assert_eq!(html.matches(title).count(), times, "{html}");
+        assert!(!html.contains("9,103") && !html.contains("9,104"), "{html}");
+        // The best valid value has the darkest shade.
+        assert_eq!(html.matches("shares of the best, 2,655 MB/s;").count(), times, "{html}");
+        assert_eq!(
+            (html.matches(LEGEND).count(), html.matches("class=\"c8 win rep\"").count()),
+            (times, times)
+        );
+    }
+    let cards = sweep_cards(&report, &sweep);
+    assert!(cards.contains("1 of 9 settings have no valid number, so the lines have gaps."), "{cards}");
+    // The lowest latency is invalid.
+    let mut by_latency = sweep.clone();
+    by_latency.works.iter_mut().for_each(|work| work.measure = Measure::P99);
+    for cell in &mut by_latency.cells {
+        cell.latency_p99_ns = Some(if cell.result == Some(1) { 1e3 } else { 1e6 });
+    }
+    let html = sweep_cards(&report, &by_latency);
+    assert!(
+        html.contains(&format!("shares of the best, {};", time(1e6))) && !html.contains(&time(1e3)),
+        "{html}"
+    );
+    // Without findings, nothing is withheld. If all values are invalid, the shades have no scale.
+    let with_void = |void: bool| {
+        let mut report = report.clone();
+        report.results.iter_mut().for_each(|result| result.void = void);
+        of_sessions(&report, &sweep)
+    };
+    assert!(!with_void(false).contains("withheld") && with_void(false).contains(">9,103</td>"));
+    assert!(with_void(true).contains("no valid value;") && !with_void(true).contains("shares of the best,"));
+    Ok(())
+}
+
+#[test]
+fn a_sweep_without_a_choice_has_a_map_for_each_workload() -> Result<(), Box<dyn std::error::Error>> {
+    let (report, mut sweep) = sweep_with_void_cell()?;
+    sweep.works.clear();
+    // The same size and depth as those of the first cell.
+    sweep.cells[8].setting = Setting { rw: "write".into(), ..sweep.cells[0].setting.clone() };
+    let html = sweep_cards(&report, &sweep);
+    assert_eq!(html.matches("<table class=\"heat\">").count(), 2, "{html}");
+    assert!(
+        html.contains("<h3>write</h3>") && html.contains(">2,655</td>") && html.contains(">915</td>"),
+        "{html}"
+    );
+    assert_eq!(html.matches(" class=\"withheld\">void</td>").count(), 1, "{html}");
+    assert!(!html.contains("9,103"), "{html}");
     Ok(())
 }
 

@@ -12,7 +12,7 @@
 
 use crate::page::{Page, display_width};
 use crate::view::findings::full_report_hint;
-use crate::view::lists::plural;
+use crate::view::lists::{count_of, grouped, plural};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING};
 use crate::view::sweep::{
     BEST_SETTINGS_LEGEND, Map, Marks, best_cell, best_settings, best_settings_table, best_settings_title,
@@ -247,12 +247,10 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     }
     out.line("");
     if draws_maps {
-        let is_void = |at: &usize| report.results.get(*at).is_some_and(|result| result.void);
-        let void: Vec<usize> = cells.iter().filter_map(|c| c.result).filter(is_void).collect();
         // If each cell has a row, there is no cheapest one to show.
-        let marks = marks_of_work(sweep, work);
+        let marks = marks_of_work(report, sweep, work);
         let cheapest = marks.cheapest.filter(|_| !shows_each_cell(sweep));
-        show_maps(out, &cells, work.measure, Marks { cheapest, void: &void, ..marks });
+        show_maps(out, &cells, work.measure, Marks { cheapest, ..marks });
     }
 }
 
@@ -275,17 +273,11 @@ fn relabelled_name(report: &Report, at: usize) -> Option<&str> {
 
 /// Prints the cells that were not measured, by reason.
 pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
-    let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for cell in &sweep.skipped {
-        match reasons.iter_mut().find(|(why, _)| *why == cell.why) {
-            Some((_, times)) => *times += 1,
-            None => reasons.push((&cell.why, 1)),
-        }
+    let reasons = grouped(sweep.skipped.iter().map(|cell| (cell.why.as_str(), cell)));
+    for (why, cells) in reasons.iter().take(MAX_REASONS) {
+        out.note(&format!("Skipped {}: {why}.", count_of(cells.len(), "setting")));
     }
-    for (why, times) in reasons.iter().take(MAX_REASONS) {
-        out.note(&format!("Skipped {times} {}: {why}.", plural(*times, "setting")));
-    }
-    let more: usize = reasons.iter().skip(MAX_REASONS).map(|r| r.1).sum();
+    let more: usize = reasons.iter().skip(MAX_REASONS).map(|(_, cells)| cells.len()).sum();
     if more > 0 {
         out.line(&format!("  Skipped {more} for other reasons: --skipped lists all."));
     }
@@ -637,7 +629,10 @@ fn the_title_of_a_map_names_each_cache_mode_once() {
 }
 
 #[test]
-fn a_map_has_all_columns_and_marks_invalid_values() {
+fn a_map_has_all_columns_and_marks_invalid_values() -> Result<(), serde_json::Error> {
+    let mut report: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
+    let valid = report.results.swap_remove(0);
+    report.results = (0..20).map(|at| model::report::Measured { void: at == 3, ..valid.clone() }).collect();
     let cell = |at: u32| {
         let setting = Setting::plain("read", 4096 << (at % 2), 1 << (at / 2));
         CellFigures {
@@ -649,7 +644,7 @@ fn a_map_has_all_columns_and_marks_invalid_values() {
     };
     let all: Vec<CellFigures> = (0..20).map(cell).collect();
     let mut page = Page::new(crate::Style { width: 60, ..crate::Style::default() });
-    let marks = Marks { void: &[3], ..Marks::default() };
+    let marks = Marks { report: Some(&report), ..Marks::default() };
     show_maps(&mut page, &all.iter().collect::<Vec<_>>(), Measure::Bandwidth, marks);
     let mut text = Vec::new();
     page.write(&mut text).unwrap_or_else(|e| panic!("{e}"));
@@ -659,6 +654,7 @@ fn a_map_has_all_columns_and_marks_invalid_values() {
     assert_eq!(text.matches('█').count(), 20, "shares of the best valid value: {text}");
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("in parentheses: a finding invalidates the number"), "{text}");
+    Ok(())
 }
 
 #[test]
