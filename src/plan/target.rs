@@ -58,8 +58,11 @@ struct RefusedTarget {
     why: NotNamed,
 }
 
-/// Maximum number of targets that a refusal lists.
-const MAX_LISTED: usize = 10;
+/// Maximum number of targets that a refusal lists. With more, it explains how to write their options.
+const MAX_LISTED: usize = 20;
+/// What to type for more than [`MAX_LISTED`] targets.
+const NAME_EACH: &str = "--destroy=NAME for each one; NAME is one file or device, not a directory or a pattern. \
+                         For all files in DIR, in bash: set `files=(DIR/*)` and add `\"${files[@]/#/--destroy=}\"`";
 
 /// A target and its place.
 pub(super) struct PlacedTarget {
@@ -753,17 +756,17 @@ fn note_not_named(
     Ok(())
 }
 
-/// Describes several targets that `--destroy` does not name: what to type for all of them, then the targets.
+/// Describes several targets that `--destroy` does not name: what to type for all of them, then the first [`MAX_LISTED`] targets.
 fn describe_not_named(all: &[RefusedTarget]) -> String {
     let flag = |one: &RefusedTarget| format!("--destroy={}", name::quoted(&one.why.name));
-    let flags: Vec<String> = all.iter().map(flag).collect();
     let listed = all.iter().take(MAX_LISTED).map(|one| format!("\n  {}", one.why.target));
-    let more = all.len().saturating_sub(MAX_LISTED);
-    let rest = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+    let (flags, rest) = match all.len().saturating_sub(MAX_LISTED) {
+        0 => (all.iter().map(flag).collect::<Vec<_>>().join(" "), String::new()),
+        more => (NAME_EACH.to_owned(), format!("\n  and {more} more")),
+    };
     format!(
-        "writing would overwrite the content of {} targets; if you want that, add {}{}{rest}",
+        "writing would overwrite the content of {} targets; if you want that, add {flags}{}{rest}",
         all.len(),
-        flags.join(" "),
         listed.collect::<String>()
     )
 }
@@ -784,6 +787,12 @@ pub(super) fn guard_writing(
     };
     if is_of_earlier_call(request, path, role) {
         return allowed(Some(&name::text(path)));
+    }
+    if role == Role::File {
+        // Check permission for one name only, because each check searches all mounts and processes for users of the file.
+        let names_file = |typed: &&String| is_named(&[name::path(typed)], path);
+        let named = request.destroy.iter().find(names_file).or(request.destroy.first());
+        return allowed(named.map(String::as_str));
     }
     let mut refusal = None;
     for name in &request.destroy {
@@ -1192,12 +1201,47 @@ fn a_refusal_lists_each_target_that_destroy_does_not_name() {
         )
     );
     let mut text = String::new();
-    for index in 2..13 {
+    for index in 2..20 {
         text = add(index, &format!("f{index}"));
     }
-    assert!(text.lines().next().is_some_and(|first| first.ends_with("/f12")), "{text}");
-    assert!(text.lines().count() == 12 && text.ends_with("\n  and 3 more"), "{text}");
+    let (first, list) = text.split_once('\n').unwrap_or_default();
+    assert!(first.matches("--destroy=").count() == 20 && first.ends_with("/f19"), "{text}");
+    assert!(list.lines().count() == 20 && list.ends_with("/f19"), "{text}");
+    for index in 20..1200 {
+        let (name, target) = ("SERIAL".into(), format!("/dev/d{index}"));
+        let why = NotNamed { message: String::new(), name, target };
+        note_not_named(&mut all, index, true, MachineError::NotNamed(why)).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let text = describe_not_named(&all);
+    let (first, list) = text.split_once('\n').unwrap_or_default();
+    assert!(first.ends_with(&format!(" of 1200 targets; if you want that, add {NAME_EACH}")), "{text}");
+    assert!(list.lines().count() == 21 && list.ends_with("/f19\n  and 1180 more"), "{text}");
     let mut none = Vec::new();
     let missing = guard_writing(&request, &Root::real(), dir.path(), dir.path(), Role::File);
     assert!(missing.is_err_and(|why| note_not_named(&mut none, 0, true, why).is_err() && none.is_empty()));
+}
+
+#[test]
+fn each_name_may_permit_writing_a_file() {
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let [file, other, link] = ["file", "other", "link"].map(|name| dir.path().join(name));
+    for path in [&file, &other] {
+        std::fs::write(path, "of another program").unwrap_or_else(|e| panic!("{e}"));
+    }
+    std::os::unix::fs::symlink(&file, &link).unwrap_or_else(|e| panic!("{e}"));
+    let guard = |names: &[&Path]| {
+        let destroy = names.iter().map(name::text).collect();
+        let request = Request { destroy, ..Request::default() };
+        guard_writing(&request, &Root::real(), &file, &file, Role::File).map_err(|why| why.to_string())
+    };
+    assert_eq!(guard(&[&other, dir.path(), &file]), Ok(()));
+    assert_eq!(guard(&[&other, &link]), Ok(()));
+    // A directory names none of its files, and neither does a pattern.
+    let pattern = dir.path().join("*");
+    for names in [[&other, &pattern], [&pattern, &other]] {
+        let refused = guard(&names.map(PathBuf::as_path));
+        let expected = format!("--destroy '{}' names another file; ", name::text(names[0]));
+        assert!(refused.as_ref().is_err_and(|why| why.starts_with(&expected)), "{refused:?}");
+    }
+    assert!(guard(&[dir.path()]).is_err());
 }
