@@ -5,7 +5,7 @@
 //! - F03 finds hosts that share storage, and computes the expected share of repeated blocks from the order of offsets. Repeated reads may
 //!   come from a cache: another host read the blocks before, or a host wrote them.
 //! - F04 compares the kernels (boot_id) and the identities of the devices: the sum over hosts may be the rate of one machine or one device.
-//!   Shared file systems are no finding.
+//!   Shared file systems are no finding. Devices of one size on different kernels are only told apart by their serial numbers.
 //! - F05 lists differences in kernel, CPUs, memory, file system, mount options and devices.
 
 use crate::checks::prelude::*;
@@ -51,50 +51,107 @@ impl Storage {
     }
 }
 
-/// Returns the identities of a host's storage.
-///
-/// # Errors
-/// Fails if none is known.
-fn storage_of_host(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
-    let seen = hosts_of_job(case).get(rank).ok_or("the record does not name its hosts")?;
-    let unknown = || format!("the record does not contain the storage of the targets of {}", seen.name);
-    let machine = case.record.header.hosts.get(rank).ok_or_else(unknown)?;
-    let places: Vec<&Place> =
-        case.stream.targets.iter().filter_map(|target| machine.places.get(*target)).collect();
-    let mut known = BTreeSet::new();
-    for leaf in places.iter().flat_map(|place| place.lowest_layers()) {
-        if let Some(serial) = leaf.serial.as_deref().map(str::trim).filter(|serial| !serial.is_empty()) {
-            let model = leaf.model.as_deref().unwrap_or("device").trim();
-            known.insert(Storage::Device(format!("{model} {serial}")));
-        }
-        if let Some(kernel) = seen.kernel {
-            known.insert(Storage::Device(format!("{} ({}) of kernel {kernel}", leaf.name, leaf.number)));
-        }
-    }
-    let without = places.iter().filter(|place| place.layers.is_empty());
-    for fs in without.filter_map(|place| place.file_system.as_ref()) {
-        // A source such as `tmpfs` is only unique within its machine.
-        let kernel = seen.kernel.filter(|_| !fs.source.contains(':'));
-        let within = kernel.map_or(String::new(), |kernel| format!(" of kernel {kernel}"));
-        known.insert(Storage::Mounted(format!("{}{within}", fs.source)));
-    }
-    if known.is_empty() { Err(unknown()) } else { Ok(known) }
+/// The storage of a host's targets.
+#[derive(Default)]
+struct HostStorage<'a> {
+    identities: BTreeSet<Storage>,
+    /// The lowest devices that are not memory.
+    devices: Vec<&'a Layer>,
 }
 
-/// Returns the storage that several hosts share, with the ranks of these hosts, and why the storage of a host is unknown.
-fn shared_storage(case: &Case) -> (Vec<(Storage, Vec<usize>)>, Known<()>) {
-    let count = hosts_of_job(case).len();
-    let (mut storage_by_rank, mut completeness) = (Vec::new(), Ok(()));
-    for rank in 0..count {
-        let storage = storage_of_host(case, rank);
-        completeness = completeness.and(storage.as_ref().map(|_| ()).map_err(Clone::clone));
-        storage_by_rank.push(storage.unwrap_or_default());
+/// Returns the storage of a host's targets as far as it is known, and why a part is unknown.
+fn storage_of_host<'a>(case: &Case<'a>, rank: usize) -> (HostStorage<'a>, Known<()>) {
+    let mut storage = HostStorage::default();
+    let Some(seen) = hosts_of_job(case).get(rank) else {
+        return (storage, not_checked("the record does not name its hosts"));
+    };
+    let mut completeness = Ok(());
+    let machine = case.record.header.hosts.get(rank);
+    for (at, _) in case.targets().iter().filter(|(_, target)| target.role != Role::None) {
+        let place = machine.and_then(|machine| machine.places.get(*at));
+        let Some(place) = place.filter(|place| !place.layers.is_empty() || place.file_system.is_some())
+        else {
+            let why = format!("the record does not contain the storage of the targets of {}", seen.name);
+            completeness = completeness.and(Err(why));
+            continue;
+        };
+        for leaf in place.lowest_layers() {
+            if let Some(serial) = serial_of(leaf) {
+                let model = leaf.model.as_deref().unwrap_or("device").trim();
+                storage.identities.insert(Storage::Device(format!("{model} {serial}")));
+            }
+            if let Some(kernel) = seen.kernel {
+                let name = format!("{} ({}) of kernel {kernel}", leaf.name, leaf.number);
+                storage.identities.insert(Storage::Device(name));
+            }
+            if place.ram.is_none() && leaf.ram.is_none() {
+                storage.devices.push(leaf);
+            }
+        }
+        let mounted = place.file_system.as_ref().filter(|_| place.layers.is_empty());
+        // A source such as `tmpfs` is only unique within its machine.
+        let names_server = mounted.is_some_and(|fs| fs.source.contains(':') || fs.source.starts_with("//"));
+        if let Some(fs) = mounted {
+            let kernel = seen.kernel.filter(|_| !names_server);
+            let within = kernel.map_or(String::new(), |kernel| format!(" of kernel {kernel}"));
+            storage.identities.insert(Storage::Mounted(format!("{}{within}", fs.source)));
+        }
+        if let Some(why) = &place.unresolved_reason
+            && place.ram.is_none()
+            && !names_server
+        {
+            completeness = completeness.and(Err(format!("the storage of {} is unknown: {why}", seen.name)));
+        }
     }
-    let all: BTreeSet<&Storage> = storage_by_rank.iter().flatten().collect();
+    (storage, completeness)
+}
+
+/// Returns the serial number of a device, or `None` if it reports none.
+fn serial_of(device: &Layer) -> Option<&str> {
+    device.serial.as_deref().map(str::trim).filter(|serial| !serial.is_empty())
+}
+
+/// Checks that hosts with their own kernels do not use one device unnoticed. Devices of different sizes are not the same.
+/// `storage` has the storage of each host.
+///
+/// # Errors
+/// Fails if hosts use devices of the same size, and one of them has no serial number.
+fn need_serial_numbers(hosts: &[HostRecord], storage: &[HostStorage]) -> Known<()> {
+    let mut by_size: BTreeMap<u64, Vec<(usize, &Layer)>> = BTreeMap::new();
+    for (rank, host) in storage.iter().enumerate() {
+        for device in &host.devices {
+            by_size.entry(device.bytes).or_default().push((rank, *device));
+        }
+    }
+    for devices in by_size.values() {
+        let unnamed = devices.iter().find(|(_, device)| serial_of(device).is_none());
+        let Some((rank, device)) = unnamed else { continue };
+        let host = &hosts[*rank];
+        // Within one kernel, device numbers tell devices apart.
+        let is_elsewhere =
+            |other: usize| other != *rank && (host.kernel.is_none() || hosts[other].kernel != host.kernel);
+        if let Some((other, _)) = devices.iter().find(|(other, _)| is_elsewhere(*other)) {
+            return Err(format!(
+                "{} of {} reports no serial number, so fathom cannot tell whether {} uses the same device",
+                device.name, host.name, hosts[*other].name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the storage that several hosts share, with the ranks of these hosts, and why other hosts may share storage too.
+fn shared_storage(case: &Case) -> (Vec<(Storage, Vec<usize>)>, Known<()>) {
+    let hosts = hosts_of_job(case);
+    let (storage, completeness): (Vec<HostStorage>, Vec<Known<()>>) =
+        (0..hosts.len()).map(|rank| storage_of_host(case, rank)).unzip();
+    let completeness = completeness.into_iter().collect::<Known<()>>();
+    let all: BTreeSet<&Storage> = storage.iter().flat_map(|host| &host.identities).collect();
     let ranks_with =
-        |storage: &Storage| (0..count).filter(|rank| storage_by_rank[*rank].contains(storage)).collect();
-    let shared = all.into_iter().map(|storage| (storage.clone(), ranks_with(storage)));
-    (shared.filter(|(_, ranks): &(_, Vec<usize>)| ranks.len() > 1).collect(), completeness)
+        |one: &Storage| (0..hosts.len()).filter(|rank| storage[*rank].identities.contains(one)).collect();
+    let shared = all.into_iter().map(|one| (one.clone(), ranks_with(one)));
+    let shared = shared.filter(|(_, ranks): &(_, Vec<usize>)| ranks.len() > 1).collect();
+    (shared, completeness.and_then(|()| need_serial_numbers(hosts, &storage)))
 }
 
 /// Lists the names of the hosts with these ranks, as in `a, b and c`.
@@ -190,20 +247,20 @@ fn check_hosts_apart(case: &Case) -> Known<Answer> {
         };
         return holds(sentence, numbers);
     }
-    let share = show_share(worst.share_apart());
+    let (share, all) = (show_share(worst.share_apart()), show_counted(runs as u64, "run"));
     if worst.clock_error_ns > worst.spread_ns {
         return finding!(
             Severity::Biases,
             numbers,
-            "In {apart} of {runs} runs, fathom cannot tell whether hosts began together: at worst their clocks \
-             are accurate to {}, which is {share} of the time in which all ran.",
+            "In {apart} of {all}, fathom cannot tell whether hosts began together: at worst their clocks are \
+             accurate to {}, which is {share} of the time in which all ran.",
             show_ns(worst.clock_error_ns)
         );
     }
     finding!(
         Severity::Biases,
         numbers,
-        "In {apart} of {runs} runs, hosts did not begin together: at worst the last one ({}) began {} after \
+        "In {apart} of {all}, hosts did not begin together: at worst the last one ({}) began {} after \
          the first, which is {share} of the time in which all ran.",
         host_names(case, &[worst.last_rank]),
         show_ns(worst.spread_ns)
@@ -303,10 +360,10 @@ fn check_unequal_work(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biases,
             numbers,
-            "In {apart} of {} runs, hosts did not run for the same time; in the worst run all ran together \
+            "In {apart} of {}, hosts did not run for the same time; in the worst run all ran together \
              for {} of the time. The rate covers only the time in which all ran; the percentiles cover all \
              operations.",
-            runs.len(),
+            show_counted(runs.len() as u64, "run"),
             show_share(least_together)
         );
     }
@@ -341,7 +398,8 @@ const ANOTHERS_CACHE: Check = Check {
          host itself wrote: the server may still have it in memory, as may a client of a cache-coherent file \
          system. With --shift-hosts N, a host reads its own file only if N is a multiple of the number of \
          hosts. Biased if hosts of one machine read parts of one file (--shared) through its page cache, \
-         since the kernel reads ahead for all of them."
+         since the kernel reads ahead for all of them. Without a finding, not checked if hosts may share \
+         storage that fathom cannot tell apart (see F04)."
     ),
     provoke: "`mpirun -np 2 ... fathom run --rw read --size 64m --ranks-per-host 2 FILE`.",
     fix: "Use --shift-hosts 1, so that each host reads another host's file, and a --size several times the \
@@ -470,12 +528,14 @@ const COUNTED_TWICE: Check = Check {
     name: "COUNTED_TWICE",
     belief: "every host has its own CPUs and device",
     reads: "`/proc/sys/kernel/random/boot_id` of each host, which is the same for all that run on one \
-            kernel, and model and serial number of the devices below its targets.",
+            kernel, and model, serial number and size of the devices below its targets.",
     formula: formula!(
         "Hosts with the same `boot_id` are one machine: ranks of a host, or containers. They share its CPUs, \
          memory and clock. Devices with the same model and serial number, or with the same number within one \
          kernel, are one device: the hosts share its rate, and the sum is not that of one device per host. \
-         Both are notes, since the sum is what was measured."
+         Both are notes, since the sum is what was measured. A file system on a server is no finding. \
+         Otherwise not checked if a `boot_id` or the devices of a target are unknown, or if two kernels have \
+         devices of the same size and one reports no serial number: they may be one device."
     ),
     provoke: "`mpirun -np 2 --bind-to none fathom run --rw randread --ranks-per-host 2 DIR`.",
     fix: "Start one rank per host (`mpirun --map-by ppr:1:node`), on hosts that are not containers of one \
@@ -499,34 +559,45 @@ fn check_counted_twice(case: &Case) -> Known<Answer> {
             None => completeness = completeness.and(Err(format!("the kernel of {} is unknown", host.name))),
         }
     }
-    let largest_group = kernels.values().map(Vec::len).max().unwrap_or(0);
-    let one_kernel = kernels.values().find(|ranks| ranks.len() > 1 && ranks.len() == largest_group);
-    let (devices, storage_known) =
+    let groups: Vec<&Vec<usize>> = kernels.values().filter(|ranks| ranks.len() > 1).collect();
+    let (shared, storage_known) =
         if case.has_storage() { shared_storage(case) } else { (Vec::new(), Ok(())) };
     // A file system mounted by several hosts is not a device counted twice.
-    let shared = devices.iter().filter(|(storage, _)| matches!(storage, Storage::Device(_)));
-    let device = shared.max_by_key(|(_, ranks)| ranks.len());
+    let devices: Vec<&(Storage, Vec<usize>)> =
+        shared.iter().filter(|(storage, _)| matches!(storage, Storage::Device(_))).collect();
     let numbers = evidence([("hosts", hosts.len() as f64), ("kernels", kernels.len() as f64)]);
-    let sentence = match (one_kernel, device) {
-        (Some(ranks), Some(_)) => format!(
-            "{} run on one kernel, and hosts share a device: their rates depend on each other.",
-            host_names(case, ranks)
-        ),
-        (Some(ranks), None) => {
-            format!("{} run on one kernel: they share its CPUs, memory and clock.", host_names(case, ranks))
-        }
-        (None, Some((device, ranks))) => format!(
-            "{} seem to use one device ({}): the sum over these hosts is then the rate of that device.",
+    let mut sentences = Vec::new();
+    if let Some(ranks) = groups.iter().rev().max_by_key(|ranks| ranks.len()) {
+        sentences.push(format!(
+            "{} run on one kernel: they share its CPUs, memory and clock.{}",
             host_names(case, ranks),
-            device.name()
-        ),
-        (None, None) => {
-            completeness?;
-            storage_known?;
-            return holds("Every host has its own kernel, and no two hosts share a device.", numbers);
-        }
-    };
-    Detail::new(Severity::Note, sentence, numbers).found()
+            count_other_groups(ranks, groups.iter().copied())
+        ));
+    }
+    if let Some((device, ranks)) = devices.iter().rev().max_by_key(|(_, ranks)| ranks.len()) {
+        sentences.push(format!(
+            "{} seem to use one device ({}): the sum over these hosts is then the rate of that device.{}",
+            host_names(case, ranks),
+            device.name(),
+            count_other_groups(ranks, devices.iter().map(|(_, ranks)| ranks))
+        ));
+    }
+    if sentences.is_empty() {
+        completeness?;
+        storage_known?;
+        return holds("Every host has its own kernel, and no two hosts share a block device.", numbers);
+    }
+    Detail::new(Severity::Note, sentences.join(" "), numbers).found()
+}
+
+/// Returns a sentence with the number of groups that have hosts outside of the named group. Empty without such a group.
+fn count_other_groups<'a>(named: &[usize], groups: impl Iterator<Item = &'a Vec<usize>>) -> String {
+    let others: BTreeSet<&Vec<usize>> =
+        groups.filter(|group| group.iter().any(|rank| !named.contains(rank))).collect();
+    match others.len() as u64 {
+        0 => String::new(),
+        n => format!(" The same is true of {} of hosts.", show_counted(n, "other group")),
+    }
 }
 
 const HOSTS_DIFFER: Check = Check {
@@ -639,6 +710,12 @@ fn starts_that_differ_in_most_runs_bias() {
         HOSTS_APART.sentence(&with(|f| f.runs[0].spread_ns = Some(90_000_000))),
         "All hosts began at the same time in all but 1 of 5 runs."
     );
+    let only_run = with(|f| {
+        f.runs.truncate(1);
+        f.runs[0].spread_ns = Some(90_000_000);
+    });
+    let Ok(Answer::Finding(found)) = HOSTS_APART.answer(&only_run) else { panic!("silent") };
+    assert!(found.sentence.starts_with("In 1 of 1 run, hosts did not begin together"), "{}", found.sentence);
     // The clocks of two runs were not read.
     let with_unread = |apart: usize| {
         HOSTS_APART.answer(&with(|f| {
@@ -759,6 +836,72 @@ fn one_serial_number_is_one_device_and_a_server_is_no_finding() {
         host.places[0].file_system.as_mut().unwrap().source = "server:/export".into();
     }
     assert_eq!(COUNTED_TWICE.severity(&record), None);
+}
+
+/// A record of four hosts with these kernels and serial numbers.
+#[cfg(test)]
+fn four_hosts(kernels: [u32; 4], serials: [&str; 4]) -> model::record::Record {
+    let mut record = honest();
+    let host = record.fleet.as_ref().unwrap().hosts[0].clone();
+    let machine = record.header.hosts[0].clone();
+    record.header.hosts = vec![machine; 4];
+    for (machine, serial) in record.header.hosts.iter_mut().zip(serials) {
+        machine.places[0].layers[0].serial = (!serial.is_empty()).then(|| serial.into());
+    }
+    let named =
+        |(name, kernel): (&str, u32)| HostRecord { name: name.into(), kernel: Some(kernel), ..host.clone() };
+    record.fleet.as_mut().unwrap().hosts = ["a", "b", "c", "d"].into_iter().zip(kernels).map(named).collect();
+    record
+}
+
+#[test]
+fn hosts_on_one_kernel_and_hosts_with_one_device_are_named_separately() {
+    let sentence = |kernels, serials| match COUNTED_TWICE.answer(&four_hosts(kernels, serials)) {
+        Ok(Answer::Finding(f)) => f.sentence,
+        other => panic!("{other:?}"),
+    };
+    let device = sentence([0, 1, 2, 3], ["S1", "S2", "S3", "S3"]);
+    assert!(device.starts_with("c and d seem to use one device (device S3): "), "{device}");
+    let mut both = four_hosts([0, 0, 1, 2], ["S1", "S2", "S3", "S3"]);
+    // The two hosts on one kernel use different devices.
+    let layer = &mut both.header.hosts[1].places[0].layers[0];
+    (layer.name, layer.number) = ("vdb".into(), "254:16".into());
+    let Ok(Answer::Finding(both)) = COUNTED_TWICE.answer(&both) else { panic!("silent") };
+    assert!(both.sentence.starts_with("a and b run on one kernel: "), "{}", both.sentence);
+    assert!(both.sentence.contains(" c and d seem to use one device (device S3): "), "{}", both.sentence);
+    assert!(!both.sentence.contains("other group"), "{}", both.sentence);
+    let pairs = sentence([0, 0, 1, 1], ["S1", "S1", "S2", "S2"]);
+    assert_eq!(pairs.matches(" The same is true of 1 other group of hosts.").count(), 2, "{pairs}");
+}
+
+#[test]
+fn devices_that_nothing_tells_apart_are_not_checked() {
+    let why = |record: &model::record::Record| COUNTED_TWICE.answer(record).err();
+    let apart = ["S1", "S2", "S3", "S4"];
+    assert_eq!(why(&four_hosts([0, 1, 2, 3], apart)), None);
+    let unnamed = four_hosts([0, 1, 2, 3], ["S1", "S2", "", "S4"]);
+    let reason = why(&unnamed).unwrap();
+    assert!(
+        reason.starts_with("vda of c reports no serial number") && reason.contains("whether a uses"),
+        "{reason}"
+    );
+    assert!(ANOTHERS_CACHE.answer(&unnamed).is_err());
+    // A device of another size is another device.
+    let mut sizes = unnamed;
+    sizes.header.hosts[2].places[0].layers[0].bytes += 512;
+    assert_eq!(why(&sizes), None);
+    // No other machine uses memory.
+    let mut memory = four_hosts([0, 1, 2, 3], ["", "", "", ""]);
+    memory.header.hosts.iter_mut().for_each(|host| host.places[0].layers[0].ram = Some("zram0".into()));
+    assert_eq!(why(&memory), None);
+    let mut hidden = four_hosts([0, 1, 2, 3], apart);
+    hidden.header.hosts[1].places[0].unresolved_reason = Some("the devices below vda are unknown".into());
+    assert!(
+        why(&hidden).is_some_and(|why| why.starts_with("the storage of b is unknown: the devices below"))
+    );
+    let mut missing = four_hosts([0, 1, 2, 3], apart);
+    missing.header.hosts[3].places.clear();
+    assert!(why(&missing).is_some_and(|why| why.ends_with("targets of d")));
 }
 
 #[test]

@@ -12,9 +12,10 @@ use crate::checks::prelude::*;
 use crate::figures::{RATED_KINDS, count_errors};
 use model::errno;
 use model::job::{Line, PerKind, Sizes};
-use model::record::{Issued, SyncFailure};
+use model::record::{Issued, SyncFailure, SyncedBy};
+use std::cmp::Reverse;
 
-/// Maximum number of errors that a sentence lists. The session file contains all of them.
+/// Maximum number of error numbers that a sentence lists. The session file contains all of them.
 const NAMED: usize = 3;
 
 pub(super) const ERRORS_COUNTED: Check = Check {
@@ -61,35 +62,53 @@ fn check_errors_counted(case: &Case) -> Known<Answer> {
         }
         return holds("Every operation moved all its bytes.", numbers);
     }
-    let mut sentences = Vec::new();
-    if let Some(first) = sync_failures.first() {
-        let runs = case.ends.iter().filter(|end| case.sync_failures(end).next().is_some()).count();
-        sentences.push(format!(
-            "The {} failed in {} of {} (first error: {}): writes that the kernel had accepted may be lost.",
-            first.call.name(),
-            show_count(runs as f64),
-            match case.ends.len() {
-                1 => "1 run".to_owned(),
-                n => format!("{} runs", show_count(n as f64)),
-            },
-            errno::describe_errno(first.errno)
-        ));
-    }
-    let named: Vec<String> = errors
-        .iter()
-        .take(NAMED)
-        .map(|(e, n)| format!("{} with {}", show_count(*n as f64), errno::describe_errno(*e)))
-        .collect();
-    let named_errors = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+    let mut sentences: Vec<String> = describe_failed_calls(case, &sync_failures).into_iter().collect();
     if failed > 0 || short > 0 {
         sentences.push(format!(
-            "Failed operations: {}{named_errors}; short operations: {}. Such operations are often faster \
-             than complete ones.",
+            "Failed operations: {}{}; short operations: {}. Such operations are often faster than complete \
+             ones.",
             show_count(failed as f64),
+            list_errors(errors),
             show_count(short as f64)
         ));
     }
     Detail::new(Severity::Invalidates, sentences.join(" "), numbers).found()
+}
+
+/// Describes the syncs and closes that failed after runs: for each call, the number of runs and the first error. `None` if
+/// none failed.
+fn describe_failed_calls(case: &Case, failures: &[&SyncFailure]) -> Option<String> {
+    let mut calls = Vec::new();
+    for call in [SyncedBy::FinalSync, SyncedBy::Close] {
+        let Some(first) = failures.iter().find(|failure| failure.call == call) else { continue };
+        let runs = case.ends.iter().filter(|end| case.sync_failures(end).any(|f| f.call == call)).count();
+        calls.push(format!(
+            "{} failed in {} of {} (first error: {})",
+            call.name(),
+            show_count(runs as f64),
+            show_counted(case.ends.len() as u64, "run"),
+            errno::describe_errno(first.errno)
+        ));
+    }
+    let calls = (!calls.is_empty()).then(|| calls.join(", and the "))?;
+    Some(format!("The {calls}: writes that the kernel had accepted may be lost."))
+}
+
+/// Lists the most frequent errors with their counts, and the number of all others: ` (7 with EIO, input/output error)`. Empty
+/// without errors.
+fn list_errors(errors: BTreeMap<i32, u64>) -> String {
+    let mut by_count: Vec<(i32, u64)> = errors.into_iter().collect();
+    by_count.sort_by_key(|(_, count)| Reverse(*count));
+    let (named, others) = by_count.split_at(by_count.len().min(NAMED));
+    let name = |(number, n): &(i32, u64)| {
+        format!("{} with {}", show_count(*n as f64), errno::describe_errno(*number))
+    };
+    let mut parts: Vec<String> = named.iter().map(name).collect();
+    let more = others.iter().fold(0_u64, |sum, (_, n)| sum.saturating_add(*n));
+    if more > 0 {
+        parts.push(format!("and {} more", show_count(more as f64)));
+    }
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
 }
 
 /// Number of full queues that may cross the edges of a window: one at its start, one at its end.
@@ -465,6 +484,54 @@ fn a_failed_sync_is_void_only_for_the_stream_that_wrote() {
         end.sync_failures.iter_mut().for_each(|failure| failure.target = 1);
     }
     assert!(matches!(ERRORS_COUNTED.answer(&another), Ok(Answer::Holds(..))), "a target of another stream");
+}
+
+#[test]
+fn each_failed_call_has_its_own_count_of_runs_and_first_error() {
+    let mut record = Fixture { sync_errno: 5, ..Fixture::honest_write() }.record();
+    let ends = record.runs.iter_mut().filter_map(|run| run.end.as_mut());
+    // The final sync fails in the first run. In the other four runs, the close fails for two workers.
+    for (run, end) in ends.enumerate() {
+        let failure = |call, errno| SyncFailure { target: 0, call, errno };
+        end.sync_failures = match run {
+            0 => vec![failure(SyncedBy::FinalSync, 5)],
+            _ => vec![failure(SyncedBy::Close, 28), failure(SyncedBy::Close, 5)],
+        };
+    }
+    let Ok(Answer::Finding(f)) = ERRORS_COUNTED.answer(&record) else { panic!("silent") };
+    assert!(
+        f.sentence.starts_with("The final sync failed in 1 of 5 runs (first error: EIO"),
+        "{}",
+        f.sentence
+    );
+    assert!(
+        f.sentence.contains("), and the close failed in 4 of 5 runs (first error: ENOSPC"),
+        "{}",
+        f.sentence
+    );
+    assert_eq!(f.evidence.get("failed_syncs"), Some(&9.0));
+}
+
+#[test]
+fn the_most_frequent_errors_are_listed_and_the_others_are_counted() {
+    let sentence = |errors: &[(i32, u64)]| {
+        let mut record = Fixture { runs: 1, errors: 1, ..Fixture::honest() }.record();
+        let ends = record.runs.iter_mut().filter_map(|run| run.end.as_mut());
+        let issued = ends.flat_map(|end| &mut end.streams).flat_map(|stream| stream.issued.values_mut());
+        issued.for_each(|issued| issued.errors = errors.iter().copied().collect());
+        match ERRORS_COUNTED.answer(&record) {
+            Ok(Answer::Finding(f)) => f.sentence,
+            other => panic!("{other:?}"),
+        }
+    };
+    let five = sentence(&[(250, 1), (5, 2), (251, 3), (28, 40), (252, 9)]);
+    assert!(five.starts_with("Failed operations: 55 (40 with ENOSPC"), "{five}");
+    assert!(
+        five.contains("; 9 with errno 252; 3 with errno 251; and 3 more); short operations: 0."),
+        "{five}"
+    );
+    let three = sentence(&[(250, 1), (251, 2), (252, 1)]);
+    assert!(three.contains("4 (2 with errno 251; 1 with errno 250; 1 with errno 252);"), "{three}");
 }
 
 /// A record of only reads whose plan requested `read_percent` percent of reads.

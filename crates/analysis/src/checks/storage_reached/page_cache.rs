@@ -9,6 +9,7 @@ use super::extents::{ENCODED_ABOVE, encoded_share_of};
 use crate::case::{SAME_BYTES_WITHIN, new_page_bytes};
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::{growth_in_run, number_of_key};
+use model::plan::{Role, Target};
 
 /// If more than this share of the bytes read came from the page cache, the rate is biased. A smaller share can come
 /// from pages that other readers left.
@@ -158,9 +159,13 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
         let sentence = format!(
             "Direct I/O was requested, but {} used the page cache anyway: {} of {} appeared in it \
              during a run.",
-            file_system_kind(case),
+            name_file_systems(case, &new.targets, " and "),
             show_bytes(new.bytes as u64),
-            new.path.unwrap_or("the target")
+            match new.targets.as_slice() {
+                [(_, target)] if case.targets().len() > 1 => target.path.as_str(),
+                [_, _, ..] => "the targets",
+                _ => "the target",
+            }
         );
         return fell_back_finding(sentence, new.evidence());
     }
@@ -193,7 +198,8 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
                  in memory.",
                 show_share(part),
                 kind.word(),
-                file_system_kind(case)
+                // The counters of the devices do not show which of the file systems kept the rest.
+                name_file_systems(case, case.targets(), " or ")
             );
             let numbers = evidence([("issued_bytes", issued as f64), ("device_bytes", seen.most as f64)]);
             return fell_back_finding(sentence, numbers);
@@ -211,7 +217,7 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
         Ok(_) => "Direct I/O reached the device and left nothing in the page cache.",
         Err(_) => "Direct I/O reached the device.",
     };
-    holds(sentence, pages.map_or_else(|_| Evidence::new(), NewPages::evidence))
+    holds(sentence, pages.map_or_else(|_| Evidence::new(), |new| new.evidence()))
 }
 
 /// Returns the bytes that were dirtied and written back during direct writes to btrfs; `None` if
@@ -252,20 +258,19 @@ fn fell_back_finding(sentence: String, numbers: Evidence) -> Known<Answer> {
 }
 
 /// New pages in the page cache, and the bytes that the stream can have touched.
-#[derive(Clone, Copy)]
 struct NewPages<'a> {
     bytes: f64,
     touchable_bytes: f64,
-    /// The path of the target, or `None` for the sum of all targets.
-    path: Option<&'a str>,
+    /// The targets that the pages belong to, each with its index in the plan.
+    targets: Vec<(usize, &'a Target)>,
 }
 
 impl NewPages<'_> {
-    fn share(self) -> f64 {
+    fn share(&self) -> f64 {
         share(self.bytes, self.touchable_bytes)
     }
 
-    fn evidence(self) -> Evidence {
+    fn evidence(&self) -> Evidence {
         evidence([("new_page_bytes", self.bytes), ("new_page_share", self.share())])
     }
 }
@@ -279,7 +284,7 @@ impl NewPages<'_> {
 fn new_pages<'a>(case: &Case<'a>) -> Known<NewPages<'a>> {
     let (before, after) = (case.states(Moment::Start)?, case.states(Moment::Stop)?);
     let touchable = |moved: f64, span: u64| moved.min(span.max(1) as f64);
-    let mut worst = NewPages { bytes: 0.0, touchable_bytes: 1.0, path: None };
+    let mut worst = NewPages { bytes: 0.0, touchable_bytes: 1.0, targets: Vec::new() };
     let mut completeness = Ok(());
     for ((before, after), ran) in before.iter().zip(&after).zip(case.runs.iter()) {
         let moved = Kind::MOVING.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add) as f64;
@@ -290,7 +295,7 @@ fn new_pages<'a>(case: &Case<'a>) -> Known<NewPages<'a>> {
                 (Ok(before), Ok(after)) => each.push(NewPages {
                     bytes: new_page_bytes(before, after) as f64,
                     touchable_bytes: touchable(moved_each, case.span_bytes_of(*at)),
-                    path: Some(target.path.as_str()),
+                    targets: vec![(*at, *target)],
                 }),
                 (Err(why), _) | (_, Err(why)) => completeness = completeness.and(Err(why.clone())),
             }
@@ -298,7 +303,7 @@ fn new_pages<'a>(case: &Case<'a>) -> Known<NewPages<'a>> {
         let all = NewPages {
             bytes: each.iter().map(|new| new.bytes).sum(),
             touchable_bytes: touchable(moved, case.span_bytes()),
-            path: None,
+            targets: each.iter().filter(|new| new.bytes > 0.0).flat_map(|new| new.targets.clone()).collect(),
         };
         // If only one of several targets fell back, its share of the total is small.
         let each = each.into_iter().filter(|new| new.bytes > FEW_BYTES);
@@ -314,8 +319,16 @@ fn new_pages<'a>(case: &Case<'a>) -> Known<NewPages<'a>> {
     Ok(worst)
 }
 
-fn file_system_kind(case: &Case) -> String {
-    case.places().next().map_or("the target", |p| p.kind()).to_owned()
+/// Names the file systems of these targets, each once: `ext4`, or `ext4 and xfs` with the conjunction ` and `.
+fn name_file_systems(case: &Case, targets: &[(usize, &Target)], conjunction: &str) -> String {
+    let places = targets.iter().filter_map(|(at, _)| case.machine?.places.get(*at));
+    let file_systems = places.map(|place| place.file_system.as_ref());
+    let names: BTreeSet<&str> =
+        file_systems.map(|fs| fs.map_or("the block device", |fs| fs.kind.as_str())).collect();
+    if names.is_empty() {
+        return "the target".to_owned();
+    }
+    names.into_iter().collect::<Vec<_>>().join(conjunction)
 }
 
 pub(super) const DIRECT_UNSUPPORTED: Check = Check {
@@ -345,28 +358,45 @@ pub(super) const DIRECT_UNSUPPORTED: Check = Check {
 };
 
 fn check_direct_unsupported(case: &Case) -> Known<Answer> {
-    let mut not_stated = None;
+    let all = case.targets().iter().filter(|(_, target)| target.role != Role::None).count();
+    let (mut reasons, mut silent) = (BTreeSet::new(), BTreeSet::new());
+    let (mut known, mut without) = (0, 0);
     for place in case.places() {
+        known += 1;
         if let Some(why) = place.without_direct() {
-            return detail!(
-                Severity::Relabels,
-                evidence([]),
-                "This target does not support direct I/O ({why}): its I/O goes through the page cache."
-            )
-            .relabelled(Rename::Medium("page cache".into()))
-            .found();
-        }
-        if place.direct.is_none() {
-            not_stated = Some(format!("{} does not report whether it supports direct I/O", place.kind()));
+            without += 1;
+            let names_kind = all <= 1 || why.starts_with(place.kind());
+            reasons.insert(if names_kind { why } else { format!("{}: {why}", place.kind()) });
+        } else if place.direct.is_none() {
+            silent.insert(place.kind());
         }
     }
-    match not_stated {
-        Some(why) => Err(why),
-        None if case.places().next().is_none() => {
-            not_checked("the record does not contain the device chain of the target")
-        }
-        None => holds("The file system reports that the target supports direct I/O.", evidence([])),
+    if without > 0 {
+        let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
+        let (do_not_support, its) = match without {
+            _ if all <= 1 => ("This target does not support".to_owned(), "its"),
+            1 => (format!("1 of {all} targets does not support"), "its"),
+            _ if without == all => (format!("None of the {all} targets supports"), "their"),
+            _ => (format!("{without} of {all} targets do not support"), "their"),
+        };
+        return detail!(
+            Severity::Relabels,
+            evidence([]),
+            "{do_not_support} direct I/O ({reasons}): {its} I/O goes through the page cache."
+        )
+        .relabelled(Rename::Medium("page cache".into()))
+        .found();
     }
+    if known < all {
+        return not_checked("the record does not contain the device chain of the target");
+    }
+    if !silent.is_empty() {
+        let (does, it_supports) =
+            if silent.len() == 1 { ("does", "it supports") } else { ("do", "they support") };
+        let names = silent.into_iter().collect::<Vec<_>>().join(" and ");
+        return Err(format!("{names} {does} not report whether {it_supports} direct I/O"));
+    }
+    holds("The file system reports that the target supports direct I/O.", evidence([]))
 }
 
 #[cfg(test)]
@@ -514,4 +544,74 @@ fn a_data_journal_and_tmpfs_do_not_support_direct_io() {
     assert_eq!(DIRECT_UNSUPPORTED.severity(&journal.record()), Some(Severity::Relabels));
     let tmpfs = Fixture { kind: "tmpfs", ram: Some("tmpfs"), direct: None, ..Fixture::honest() };
     assert_eq!(DIRECT_UNSUPPORTED.severity(&tmpfs.record()), Some(Severity::Relabels));
+}
+
+/// A record of a stream with one target on each of these file systems, in which a part of the bytes reached the device.
+#[cfg(test)]
+fn with_file_systems(kinds: &[&'static str], delivered: f64) -> model::record::Record {
+    let mut record = Fixture { delivered, ..Fixture::honest() }.record();
+    let plan = &mut record.header.plan;
+    plan.targets = vec![plan.targets[0].clone(); kinds.len()];
+    plan.jobs[0].phases[0].streams[0].targets = (0..kinds.len()).collect();
+    let place = record.header.hosts[0].places[0].clone();
+    record.header.hosts[0].places = kinds
+        .iter()
+        .map(|kind| {
+            let mut place = place.clone();
+            place.file_system.as_mut().unwrap().kind = (*kind).into();
+            place
+        })
+        .collect();
+    super::change_snapshots(&mut record, |s| s.targets = vec![s.targets[0].clone(); kinds.len()]);
+    record
+}
+
+#[test]
+fn each_file_system_is_named_once_if_direct_io_fell_back() {
+    let sentence = |record: &model::record::Record| match DIRECT_FELL_BACK.answer(record) {
+        Ok(Answer::Finding(f)) => f.sentence,
+        other => panic!("{other:?}"),
+    };
+    let at_device = |kinds: &[&'static str]| sentence(&with_file_systems(kinds, 0.6));
+    assert!(at_device(&["ext4", "ext4"]).contains("bytes: ext4 handled"), "{}", at_device(&["ext4", "ext4"]));
+    let two = at_device(&["xfs", "ext4", "xfs"]);
+    assert!(two.contains("bytes: ext4 or xfs handled the rest"), "{two}");
+    // Only the second of the three targets has new pages.
+    let mut one = with_file_systems(&["xfs", "ext4", "xfs"], 1.0);
+    one.header.plan.targets[1].path = "/second".into();
+    super::change_snapshots(&mut one, |s| {
+        let is_stop = s.moment == Moment::Stop;
+        if let Ok(pages) = &mut s.targets[1].pages {
+            pages.cached = if is_stop { 4096 } else { 0 };
+        }
+    });
+    let one = sentence(&one);
+    assert!(one.contains("but ext4 used the page cache") && one.contains("of /second appeared"), "{one}");
+}
+
+#[test]
+fn targets_without_direct_io_are_counted_and_named_with_their_file_systems() {
+    let answer = |kinds: &[&'static str], change: fn(&mut model::record::Record)| {
+        let mut record = with_file_systems(kinds, 1.0);
+        change(&mut record);
+        DIRECT_UNSUPPORTED.answer(&record)
+    };
+    let sentence = |kinds: &[&'static str]| match answer(kinds, |_| ()) {
+        Ok(Answer::Finding(f)) => f.sentence,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        sentence(&["ext4", "tmpfs"]),
+        "1 of 2 targets does not support direct I/O (tmpfs keeps its files only in the page cache): its I/O \
+         goes through the page cache."
+    );
+    let all = sentence(&["tmpfs", "ramfs", "tmpfs"]);
+    assert!(all.starts_with("None of the 3 targets supports direct I/O (ramfs keeps its files"), "{all}");
+    assert!(all.contains("; tmpfs keeps") && all.matches("tmpfs keeps").count() == 1, "{all}");
+    let silent = answer(&["fuse.a", "fuse.b"], |record| {
+        record.header.hosts[0].places.iter_mut().for_each(|place| place.direct = None);
+    });
+    assert_eq!(silent, Err("fuse.a and fuse.b do not report whether they support direct I/O".into()));
+    let missing = answer(&["ext4", "xfs"], |record| drop(record.header.hosts[0].places.pop()));
+    assert!(missing.is_err(), "{missing:?}");
 }
