@@ -7,7 +7,7 @@ use model::plan::Plan;
 use model::record::{Attempt, Pairing, Preconditioned, Record, Rounds, Run, RunEnding};
 use model::report::{Ending, Quick, StoredFile};
 use model::units::{show_bytes, show_counted, show_ns, show_rate};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns how the session ended.
 pub(crate) fn ending(record: &Record) -> Ending {
@@ -29,6 +29,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         note(format!("latencies are stamped with {}: {why}", record.header.clock.name));
     }
     engine_fallbacks(&record.header.plan).into_iter().for_each(&mut note);
+    describe_shared_devices(record).into_iter().for_each(&mut note);
     if let Some(done) = &record.preconditioned {
         note(describe_preconditioning(record, done));
         done.notes.iter().cloned().for_each(&mut note);
@@ -51,6 +52,35 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
 /// Returns a sentence about each engine that replaced a denied default, each once.
 pub fn engine_fallbacks(plan: &Plan) -> BTreeSet<String> {
     plan.streams().filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect()
+}
+
+/// Names the compared targets that are on the same devices. Two files of one device may differ in speed by more than the intervals of their
+/// rates, because their blocks are at different places.
+fn describe_shared_devices(record: &Record) -> Vec<String> {
+    let plan = &record.header.plan;
+    let (Some(comparison), Some(machine)) = (plan.study.targets(), record.header.hosts.first()) else {
+        return Vec::new();
+    };
+    let mut by_devices: BTreeMap<BTreeSet<&str>, Vec<&str>> = BTreeMap::new();
+    for side in &comparison.sides {
+        let job = side.tests.first().and_then(|(_, job)| plan.jobs.get(*job));
+        let target = job.and_then(|job| job.streams().next()?.targets.first());
+        let Some(place) = target.and_then(|target| machine.places.get(*target)) else { continue };
+        let devices: BTreeSet<&str> = place.lowest_layers().map(|layer| layer.name.as_str()).collect();
+        if !devices.is_empty() {
+            by_devices.entry(devices).or_default().push(&side.name);
+        }
+    }
+    let shared = by_devices.into_iter().filter(|(_, sides)| sides.len() > 1);
+    let describe = |(devices, sides): (BTreeSet<&str>, Vec<&str>)| {
+        format!(
+            "{} are on the same {} ({}): a difference between them may come from their places there",
+            sides.join(" and "),
+            if devices.len() == 1 { "device" } else { "devices" },
+            Vec::from_iter(devices).join(", ")
+        )
+    };
+    shared.map(describe).collect()
 }
 
 /// A note with its jobs (empty for all jobs) and how often it occurred. Notes about runs that
@@ -247,6 +277,8 @@ use crate::fixture::Fixture;
 use crate::fixture::together;
 #[cfg(test)]
 use crate::judge;
+#[cfg(test)]
+use model::study::{TargetComparison, TargetJobs};
 
 #[cfg(test)]
 fn quick_record() -> Record {
@@ -286,6 +318,23 @@ fn equal_notes_of_many_jobs_are_one_note() {
     let notes = notes(&record);
     let mine: Vec<&String> = notes.iter().filter(|n| n.contains("a worker was late")).collect();
     assert_eq!(mine, [&format!("a and 2 others: a worker was late ({} times)", record.runs.len())]);
+}
+
+#[test]
+fn compared_targets_on_one_device_are_named() {
+    let fixtures = ["a", "b"].map(|name| Fixture { name: name.into(), ..Fixture::honest() });
+    let mut record = crate::fixture::together(&fixtures);
+    let side = |(at, name): (usize, &str)| TargetJobs { name: name.into(), tests: vec![("x".into(), at)] };
+    let sides = ["a", "b"].into_iter().enumerate().map(side).collect();
+    record.header.plan.study = TargetComparison { sides }.into();
+    let named = "a and b are on the same device (vda): ";
+    let shared = |record: &Record| notes(record).iter().any(|note| note.starts_with(named));
+    assert!(shared(&record), "{:?}", notes(&record));
+    let mut place = record.header.hosts[0].places[0].clone();
+    place.layers.iter_mut().for_each(|layer| layer.name = "vdb".into());
+    record.header.hosts[0].places.push(place);
+    record.header.plan.jobs[1].phases[0].streams[0].targets = vec![1];
+    assert!(!shared(&record));
 }
 
 #[test]
