@@ -1,12 +1,12 @@
 //! fio's job files: sections `[name]` of lines `option=value`, with comments, `include`, variables and keywords. The options of a command
 //! line become sections too. Each section becomes a job that also has the options of the `[global]` sections before it.
 
-use crate::fio::options::{self, LOGS};
+use crate::fio::options;
 use crate::fio::value::{DefaultUnit, Size, Units, calculate, number_triplet, percent, switch, time};
 use crate::options::{Form, How, ToolOption};
 use crate::trouble::MAX_SHOWN;
 use model::evidence::meminfo_bytes;
-use model::spec::values;
+use model::spec::{LogKind, values};
 use model::units::MIB;
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -24,6 +24,13 @@ const MAX_OPTIONS: usize = 100_000;
 const MAX_SECTIONS: usize = 4096;
 /// Keywords for numbers of the machine.
 const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
+/// Options that request logs, and the kinds of files of each. Their value is the prefix of the files' names and may be left out.
+pub(super) const LOGS: [(&str, &[LogKind]); 4] = [
+    ("write_lat_log", &[LogKind::Lat, LogKind::Slat, LogKind::Clat]),
+    ("write_hist_log", &[LogKind::ClatHist]),
+    ("write_bw_log", &[LogKind::Bw]),
+    ("write_iops_log", &[LogKind::Iops]),
+];
 
 /// A text, and its name in messages.
 #[derive(Clone, Debug)]

@@ -5,15 +5,7 @@
 
 use crate::options::Form::{Microseconds, Number, Numbers, Percent, Seconds, Size, Switch};
 use crate::options::{ToolOption, honoured, no_effect, only, refused};
-use model::spec::LogKind;
 
-/// Options that request logs, and the kinds of files of each. Their value is the prefix of the files' names and may be left out.
-pub(super) const LOGS: [(&str, &[LogKind]); 4] = [
-    ("write_lat_log", &[LogKind::Lat, LogKind::Slat, LogKind::Clat]),
-    ("write_hist_log", &[LogKind::ClatHist]),
-    ("write_bw_log", &[LogKind::Bw]),
-    ("write_iops_log", &[LogKind::Iops]),
-];
 /// Values of a switch that is off.
 const OFF: &[&str] = &["0", "false"];
 const MERGE: &str = "fathom does not merge traces; type one job with read_iolog for each trace instead";

@@ -3,11 +3,11 @@
 //! the same time, [`super::files`] the region of the files, and [`super::access`] the blocks.
 
 use super::access::{self, ParsedRw};
-use super::options::{LOGS, OPTIONS, OTHER_ENGINES};
+use super::options::{OPTIONS, OTHER_ENGINES};
 use super::value::{self, Size, mask};
 use super::{files, rates};
 use crate::fio::files::Increment;
-use crate::fio::job_file::{Environment, Fault, Job, Times, is_time_based, times};
+use crate::fio::job_file::{Environment, Fault, Job, LOGS, Times, is_time_based, times};
 use crate::fio::rates::rules;
 use crate::options::ToolOption;
 use model::errno::{by_direction, ignored_errors};
