@@ -42,9 +42,8 @@ pub(crate) struct BlockEvents {
 }
 
 impl BlockEvents {
-    /// Records these devices from now on. A completed request is passed on after at most 50 ms,
-    /// even if an older request is still in flight. First removes tracer instances of killed
-    /// processes, which would continue to record.
+    /// Records these devices from now on. A completed request waits at most 50 ms for an older one that is still in flight. First removes
+    /// tracer instances of killed processes, which would continue to record.
     ///
     /// # Errors
     /// Why it cannot record.

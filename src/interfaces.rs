@@ -45,9 +45,9 @@ pub enum Directions {
 pub enum Concurrency {
     /// One operation at a time.
     One,
-    /// The interface has its own queue depth.
+    /// One thread has `--depth` operations in flight.
     Depth,
-    /// Several threads have one operation in flight each.
+    /// `--depth` threads have one operation in flight each.
     Threads,
 }
 
@@ -90,7 +90,7 @@ const fn row(
     Interface { name, about, engine, cache, directions, concurrency, delivers_bytes: true }
 }
 
-/// Returns the interface as one that moves the bytes past the program's memory.
+/// Marks an interface whose bytes do not pass through the program's memory.
 const fn without_memory(interface: Interface) -> Interface {
     Interface { delivers_bytes: false, ..interface }
 }
@@ -157,7 +157,7 @@ pub fn common(is_io_uring_denied: bool) -> impl Iterator<Item = &'static Interfa
     INTERFACES.iter().filter(is_common)
 }
 
-/// Finds an interface by its name in rows of reads or of writes, in upper or lower case.
+/// Finds an interface by its name in rows of reads or of writes, ignoring case.
 pub fn find(name: &str) -> Option<&'static Interface> {
     let is_named = |i: &&Interface| [false, true].iter().any(|w| i.name_for(*w).eq_ignore_ascii_case(name));
     INTERFACES.iter().find(is_named)

@@ -38,9 +38,10 @@ pub struct Request {
     pub unseen_users: Vec<PathBuf>,
     /// A fault to inject, for tests; otherwise `None`.
     pub injected_fault: Option<InjectedFault>,
-    /// Id or file of an earlier session whose jobs are measured again, alternating with the jobs of this request.
+    /// Id or file of an earlier session whose jobs are measured again, alternating with the jobs of this request; `None` without
+    /// `--against`.
     pub against: Option<String>,
-    /// How much slower the jobs of this request may be than those of the earlier session.
+    /// How much slower the jobs of this request may be than those of the earlier session; `None` for no limit.
     pub fail_if_slower: Option<SlowdownLimit>,
     /// Whether the session remains in the history.
     pub keep: bool,
@@ -132,9 +133,9 @@ pub struct ApiSpec {
 /// How a profile is to be measured.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchSpec {
-    /// The named profile.
+    /// The profile, if typed.
     pub profile: Option<&'static Profile>,
-    /// Whether to use only ten seconds.
+    /// Whether the command may take only ten seconds.
     pub quick: bool,
     /// Whether to measure the targets in turns, and to compare each with the first.
     pub compare: bool,
@@ -154,7 +155,7 @@ pub struct SweepSpec {
     pub axes: Axes,
     /// Axes set by flags.
     pub flags: Vec<&'static str>,
-    /// The named grid.
+    /// The preset, if typed.
     pub preset: Option<&'static Preset>,
     /// Maximum memory for the buffers of a cell, in bytes; `None` for the default.
     pub memory: Option<u64>,
@@ -162,7 +163,7 @@ pub struct SweepSpec {
     pub exhaustive: bool,
     /// Measure that ranks cells; `None` is the default, which depends on the access pattern.
     pub by: Option<Measure>,
-    /// End the search when no cell can be faster than the winner by more than this share.
+    /// End the search when no cell can be faster than the winner by more than this share; `None` for the default.
     pub tolerance: Option<f64>,
     /// Test type of Iometer, if typed: whether the number of workers, targets or outstanding I/Os
     /// increases during the test.
@@ -189,7 +190,7 @@ pub struct CaptureRequest {
 }
 
 impl Request {
-    /// Whether the job is a command line of another tool.
+    /// Whether the job comes from a command line of another tool.
     pub fn is_of_other_tool(&self) -> bool {
         matches!(self.source, Some(JobSource::CommandOf(_)))
     }

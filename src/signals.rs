@@ -17,7 +17,8 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 /// Whether a status was requested since the last one was sent.
 static STATUS_REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Keeps `SIGXFSZ` and `SIGUSR1` from ending the program. An ignored one remains ignored: the command of `fathom time` inherits that.
+/// Keeps `SIGXFSZ` and `SIGUSR1` from ending the program. If one of them was ignored from the start, it remains ignored, also in the
+/// command of `fathom time`.
 ///
 /// # Errors
 /// If a handler cannot be installed.
@@ -91,8 +92,9 @@ pub fn watch_until_gone(
     })
 }
 
-/// Calls `received` for each signal that ends a process by default. None of them ends this process. `received` gets the number, and whether
-/// a process sent the signal. Signals that this process ignored from its start, as after `nohup`, remain ignored, here and in its children.
+/// Calls `received` for each signal that ends a process by default. None of them ends this process. `received` gets the number of the
+/// signal, and whether a process sent it. Signals that this process ignored from its start, as after `nohup`, remain ignored, here and in
+/// its children.
 ///
 /// # Errors
 /// Returns why the handlers cannot be installed.

@@ -272,7 +272,7 @@ fn refuse_impossible(plan: &Plan, host_task: &HostTask, options: &Args) -> Resul
     }
 }
 
-/// Limit for reading a state file, far above the size of any.
+/// Maximum bytes read of a state file. Real state files are far smaller.
 const MAX_STATE_BYTES: u64 = 64 << 10;
 
 /// A state file, which is updated while the target is written.
@@ -484,7 +484,7 @@ impl<'a> VerifyRun<'a> {
         }
         match self.fleet.exchange_written(own.clone(), self.options.shift_hosts) {
             Ok(theirs) => self.read(&theirs, outcome),
-            // The host that ended the measurement reports why, and includes the writes of this host.
+            // The host that ended the measurement reports why, along with the writes of this host.
             Err(_) if self.fleet.early_exit_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
             Err(failure) => Err(failure),
         }
@@ -821,7 +821,7 @@ fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
     assert!(source(&place, Ok(mib(64))).starts_with("the device: "));
     place.layers[0].backing_direct = Some(true);
     assert!(source(&place, Ok(mib(500))).starts_with("the device: "));
-    // A caching volume above the device makes no difference.
+    // A caching volume (device mapper) above the disk is judged in the same way.
     place.layers[0].kind = LayerKind::DeviceMapper;
     assert!(source(&place, Ok(mib(10))).contains("vda read only 10 MiB of 64 MiB"));
     assert!(

@@ -60,8 +60,8 @@ pub fn show(request: &CaptureRequest) -> Result<ExitCode, Failure> {
     if request.events { list(request) } else { profile(request) }
 }
 
-/// Returns the exit code for a capture: 0, or 1 if it is damaged. Then also prints a warning that
-/// only the part before the damage was used. `was_used` is the end of the warning's sentence.
+/// Returns the exit code for a capture: 0, or 1 if it is damaged. For a damaged capture, also prints a warning that only the part before
+/// the damage was used. `was_used` is the end of the warning's sentence.
 pub(crate) fn exit_code(file: &Path, damage: Option<&str>, was_used: &str) -> ExitCode {
     if let Some(damage) = damage {
         let file = name::shown(file);

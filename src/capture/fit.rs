@@ -2,7 +2,7 @@
 //! capture.
 //!
 //! 1. [`fit`] reads the capture in the two passes that crate `capture` needs, and writes the job.
-//! 2. With `--check` it runs the job in a second process while a third one captures its device.
+//! 2. With `--check` it runs the job in a second process while a third process captures the device of the target.
 //! 3. It compares the two captures, not the job's own counts: both captures have times at the
 //!    driver, from issue to completion.
 

@@ -51,8 +51,8 @@ pub struct ToolOutput {
     /// Remarks about the options. They are printed only with a text format: on standard error
     /// before the measurement, or at the end of the output file.
     pub remarks: Vec<String>,
-    /// Lines that announce the files to make, in the tool's format. They are printed only with a text format: before the final output, so
-    /// that a job that is refused does not print them.
+    /// Lines that announce the files to make, in the tool's format. Only text output has them. They are printed after the measurement, so a
+    /// refused job prints none.
     pub announcements: Vec<String>,
     /// Whether the job measures anything. If not, it only makes files for later invocations.
     pub measures: bool,

@@ -151,7 +151,7 @@ fn detect_language(path: &Path) -> Option<&'static Language> {
             Some(tool) => dialect::language_of_tool(tool),
             None => named.filter(|_| !content.contains(&0)),
         },
-        // A too large or missing file counts as a job file, so that reading it gives the error.
+        // Return the language by name for a file that cannot be read or, if it is fathom's, is too large: reading the file gives the error.
         Small::Large => named.filter(|language| language.tool == Tool::Fathom),
         Small::Unreadable => named,
         Small::NotRegular => None,

@@ -156,7 +156,7 @@ impl Args {
     }
 }
 
-/// Beginnings of the names of formats with numbers that a JSON report does not have.
+/// Formats whose names begin like this need numbers that a JSON report does not have.
 const FORMATS_OF_RECORDS: [&str; 3] = ["fio", "diskspd", "iometer"];
 
 /// Prints a JSON report as it was judged, and returns the exit code of its verdict.

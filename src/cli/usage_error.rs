@@ -184,7 +184,7 @@ fn complete_for_file(word: &str, rest: &[String]) -> Option<String> {
     if is_shown || has_extension(path, "fathom") || is_capture(path) {
         return Some(complete_line(&["show", word], rest));
     }
-    // Only a name that does not exist is judged by its extension: any program may have such files.
+    // Judge only a name that does not exist by its extension: any program may have files with this extension.
     let tool = if exists { detect_tool(&content)? } else { language_of_path(path)?.tool };
     let run = complete_line(&["run", word], rest);
     if tool != dialect::Tool::Fio {
@@ -208,7 +208,7 @@ fn has_extension(path: &Path, known: &str) -> bool {
 /// first of these rules that finds a value decides: the value contains the word; the word begins
 /// with a part of the value (`postgres-wal` has two parts); both are spelt nearly alike.
 fn similar_values<'v>(typed: &str, valid: &'v [String]) -> Vec<&'v str> {
-    // Above the LIKENESS of a single suggestion, because all values that reach it are listed.
+    // Higher than [`LIKENESS`], which a single suggestion needs: all values that reach this are listed.
     const LIKENESS_OF_EACH: f64 = 0.7;
     let word = typed.to_lowercase();
     let has_part = |valid: &str| valid.split('-').any(|part| part.len() > 2 && word.starts_with(part));
@@ -220,8 +220,8 @@ fn similar_values<'v>(typed: &str, valid: &'v [String]) -> Vec<&'v str> {
     rules.into_iter().map(found).find(|group| !group.is_empty()).unwrap_or_default()
 }
 
-/// Returns what to type for a value in another notation, if this command or a sweep accepts the result: `1-8` is the range `1..8`,
-/// `70:30` are 70 % reads, `>=` is `>`, `1,5g` is `1.5g`, `60sec` is `60s`.
+/// Returns what to type for a value in another notation, if this command or a sweep accepts the result; otherwise `None`. `1-8` is the
+/// range `1..8`, `70:30` are 70 % reads, `>=` is `>`, `1,5g` is `1.5g`, `60sec` is `60s`.
 fn correct_notation(option: &str, value: &str, command: &str) -> Option<String> {
     let flag = option.split_once(' ')?.0;
     let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
@@ -272,7 +272,7 @@ fn repeat_comparison(flag: &str, value: &str, command: &str) -> Option<String> {
     })
 }
 
-/// Completes the line of an option that needs two values. A word before the option is the first value if no word before it is an option.
+/// Completes the line of an option that needs two values. The word before the option is the first value, unless another option precedes it.
 fn complete_two_values(option: &str, command: &str, words: &[String]) -> Option<String> {
     let (flag, form) = option.split_once(' ')?;
     let form = form.trim_matches(|c| "<>.".contains(c)).split('>').next()?;
@@ -294,7 +294,7 @@ fn complete_capture(command: &str, words: &[String]) -> Option<String> {
         .then(|| name::line(&owned(&["fathom", command, target.as_str(), "-o", file.as_str()])))
 }
 
-/// Returns the command line of these words with the rest of the typed line, or without it if fathom would refuse the whole.
+/// Returns the command line `start` followed by `rest`, or only `start` if fathom would refuse both together.
 fn complete_line(start: &[&str], rest: &[String]) -> String {
     let start = owned(start);
     let whole = [start.as_slice(), rest].concat();
@@ -331,7 +331,7 @@ fn commands_with_flag(long: &str) -> Vec<String> {
 struct Unknown<'l> {
     /// The option as clap reports it: without its value, and only one letter after a single dash.
     option: &'l str,
-    /// Its word in the command line, its name without dashes, and its value: see [`find_typed`].
+    /// The option's word in the command line, its name without dashes, and its value: see [`find_typed`].
     word: &'l str,
     name: &'l str,
     value: Option<&'l str>,
@@ -340,7 +340,8 @@ struct Unknown<'l> {
     command: Option<&'l clap::Command>,
 }
 
-/// Returns the word of an option, its name without dashes, and its value: after `=`, or the next word unless that is an option.
+/// Returns the word of an option, its name without dashes, and its value: after `=`, or the next word unless that is an option. `None` if
+/// the option is not in the command line.
 fn find_typed<'l>(option: &str, words: &'l [String]) -> Option<(&'l str, &'l str, Option<&'l str>)> {
     let at = words.iter().position(|word| option.starts_with('-') && word.starts_with(option))?;
     let word = words[at].as_str();
@@ -429,8 +430,8 @@ fn fio_command_line(unknown: &Unknown) -> Option<String> {
     is_job.then(|| format!("these are fio's options; type fathom fio {}", name::line(line)))
 }
 
-/// Other names of flags that the table of keys does not have. Each has the flag, and a value to suggest if the user typed none that fits;
-/// the value of a switch is empty.
+/// Other names of flags, in addition to those in the table of keys: the other name, the flag, and a value to suggest if the user typed none
+/// that fits. The value is empty for a switch.
 #[rustfmt::skip]
 const OTHER_NAMES: [(&str, &str, &str); 19] = [
     ("output-format", "format",     "json"),
@@ -735,7 +736,7 @@ fn negative_value(unknown: &Unknown) -> Option<String> {
 /// Returns the message about an option that begins with a long dash; `None` if there is none, or a file has that name. The advice is the
 /// whole line with hyphens or, if that is wrong too, the advice about it.
 pub(super) fn find_long_dash(words: &[OsString]) -> Option<String> {
-    // These tools' command lines are read by their own rules.
+    // The command line of an imitated tool has the rules of that tool.
     if words.get(1).and_then(find_tool).is_some_and(|tool| tool != "iops") {
         return None;
     }
@@ -894,7 +895,7 @@ fn command_of_other_tool(unknown: &Unknown) -> Option<String> {
             let target = name::quoted(value);
             return Some(format!("for hdparm's -{letter} type fathom time -- hdparm -{letter} {target}"));
         }
-        // DISKSPD's size of a file is glued to the letter.
+        // In DISKSPD, the size of the file directly follows this letter.
         "c" => " --rate 10".to_owned(),
         "i" => rate_of_interval(value)?,
         // A rate test has no pauses.
@@ -922,8 +923,8 @@ pub(super) const NOT_QUICK: [&str; 13] = [
     "fail_if_slower", "settle", "precondition",
 ];
 
-/// Returns what to type for the time of another tool, which is the time of all its work. `None` for commands in which `--time` means nearly
-/// the same.
+/// Returns what to type for the time setting of another tool, which covers all work of that tool. `None` for commands in which `--time`
+/// means nearly the same.
 fn advise_time(unknown: &Unknown, value: &str) -> Option<String> {
     let is_not_quick = |flag: &&str| unknown.has(&format!("--{}", flag.replace('_', "-")));
     Some(match unknown.command_name()? {

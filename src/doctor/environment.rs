@@ -1,7 +1,7 @@
 //! The machine, in three groups:
 //! 1. Constant facts: hypervisor, clock, frequencies, sleep states, cgroup limits, preloaded
 //!    libraries.
-//! 2. The rights that fathom has, and what it does without a missing one.
+//! 2. The rights that fathom has, and what fathom does instead if one is missing.
 //! 3. The load of other processes while fathom only watched.
 
 use crate::doctor::{Observation, fine, name_answer, problem};
@@ -338,7 +338,7 @@ struct Load {
     /// The part that a process caused.
     by: fn(&BusyProcess) -> u64,
     show: fn(u64) -> String,
-    /// Number of listed processes whose part is hidden.
+    /// Number of listed processes whose part fathom cannot read.
     hidden: usize,
     /// What may cause the load without showing as a process.
     other_cause: &'static str,

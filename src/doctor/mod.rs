@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn a_good_place_has_nothing_to_fix() {
         let mut observation = in_order();
-        // The simulated machine has no CPU time between its two snapshots.
+        // Without this line, the simulated machine has used no CPU time between its two snapshots.
         observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0\n".into()));
         let text = text(&diagnose(observation), false);
         assert!(!text.contains("  - ") && !text.contains("not be checked"), "{text}");

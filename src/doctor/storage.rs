@@ -102,7 +102,7 @@ const OF_EXTENTS: [(&str, CheckId); 4] = [
 ];
 
 pub(super) fn check_stored_data(observation: &Observation) -> Vec<DoctorAnswer> {
-    // A directory: a measurement would make its file there.
+    // In a directory, a measurement would make its own test file.
     if observation.role == Role::Made {
         return vec![DoctorAnswer::ok(
             "test file",
@@ -281,7 +281,7 @@ fn check_queue(layer: &Layer) -> Known<DoctorAnswer> {
     let sentence = match queues {
         Ok(1) => format!("{requests} requests in its one hardware queue."),
         Ok(n) => format!("{requests} requests in each of {n} hardware queues."),
-        // The depth of a hardware queue is known, but not how many there are.
+        // The requests per hardware queue are known, but not the number of queues.
         Err(_) => format!("{requests} requests in each hardware queue."),
     };
     if accepted >= DEEPEST {

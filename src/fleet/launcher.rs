@@ -32,8 +32,7 @@ const PMIX_RANK: &str = "PMIX_RANK";
 /// Kubernetes: the number of pods of a job, if the author of the job sets it.
 const COMPLETIONS: &str = "JOB_COMPLETIONS";
 
-/// Finds the launcher that started this process as one of several. `variable` reads an environment
-/// variable.
+/// Finds the launcher that started this process as one of several; `None` without a launcher. `variable` reads an environment variable.
 pub(super) fn launched(variable: impl Fn(&str) -> Option<String>) -> Option<Launched> {
     let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
     let by_size = SIZE_VARIABLES.into_iter().find_map(|(name, launcher)| {
@@ -70,7 +69,7 @@ pub(super) fn is_first() -> bool {
     rank.is_none_or(|rank| rank.trim() == "0")
 }
 
-/// Refuses to measure unless all processes of the launcher have found each other. `world` is the number of processes that have.
+/// Refuses to measure unless all processes of the launcher have found each other. `world` is the number of processes that found each other.
 ///
 /// # Errors
 /// The reason, and what to type instead.

@@ -167,16 +167,16 @@ impl Fleet {
     /// Waits until every host has made its own files.
     ///
     /// # Errors
-    /// If the measurement ended elsewhere.
+    /// If the measurement ended on another host.
     pub fn all_made(&self) -> Result<(), Failure> {
         self.first_reason(None).map(|_| ())
     }
 
-    /// Waits until every host has reached this step. Returns the first reason that a host reports, the same on all hosts. With
-    /// several hosts the reason begins with the name of the host.
+    /// Waits until every host has reached this step. `own` is the reason of this host not to continue. Returns the first reason of any
+    /// host, the same on all hosts; `None` if no host has one. With several hosts, the reason begins with the name of its host.
     ///
     /// # Errors
-    /// If the measurement ended elsewhere.
+    /// If the measurement ended on another host.
     pub fn first_reason(&self, own: Option<String>) -> Result<Option<String>, Failure> {
         several!(self, hosts => hosts.first_reason(own), alone => Ok(own))
     }
@@ -288,8 +288,8 @@ impl Fleet {
         several!(self, hosts => ((hosts.rank + shift as usize) % hosts.size) as u32, alone => 0)
     }
 
-    /// Returns the path of the file that the host `shift` ranks after this one has instead of `name`: with several hosts, its rank is
-    /// appended.
+    /// Returns the path of the file `name` of the host `shift` ranks after this one; without `shift`, of this host. With several hosts, the
+    /// rank of that host is appended to `name`.
     pub fn file_of(&self, name: &Path, shift: Option<u32>) -> PathBuf {
         if matches!(self, Self::Alone) {
             return name.to_owned();

@@ -23,7 +23,7 @@ const SPARE: u64 = 4;
 const RUNS_IN_BUDGET: u64 = 11;
 /// Default runs of each load. With fewer `--runs`, the default budget is the same and measures more loads.
 const USUAL_RUNS: u32 = 3;
-/// Fewest runs at loads that give an answer: one at each load of a curve, or enough to show that one load meets a latency target and a
+/// Fewest open-loop runs that give an answer: one at each load of a curve, or enough to show that one load meets a latency target and a
 /// higher one does not.
 const FEWEST_LOAD_RUNS: u64 = 7;
 /// The default budget of a search for a setting is this many times the time of the fewest runs.

@@ -1,5 +1,5 @@
-//! `fathom layers`: one job per layer below the target and per mode of the page cache, each with
-//! the job it is compared with, or a reason why it is missing.
+//! `fathom layers`: one job per layer below the target and per mode of the page cache. Each job has the job of the layer below, with which
+//! it is compared. A layer that cannot be measured has a reason instead.
 //!
 //! The jobs are ordinary ones. Crate `analysis` computes the costs.
 
@@ -31,7 +31,7 @@ struct LayerJobs {
     /// One job per layer, in the order of the layers.
     specs: Vec<JobSpec>,
     comparison: LayerComparison,
-    /// Index of the headline's job: direct I/O at the place itself, if possible.
+    /// Index of the headline's job: the first one with direct I/O at the place itself; `None` if that cannot be measured.
     headline: Option<usize>,
 }
 
@@ -204,8 +204,8 @@ impl Setup<'_> {
         ))
     }
 
-    /// Adds the block devices below the place, from the lowest one upwards. Returns the index of
-    /// the job of the layer right below the place; `None` if it has none.
+    /// Adds the block devices below the place, from the lowest one upwards. Returns the index of the job of the layer right below the
+    /// place; `None` if that layer has no job, or if there are several such layers.
     fn add_devices(&self, rw: Rw, jobs: &mut LayerJobs) -> Option<usize> {
         let layers = &self.place.layers;
         let is_target = |at: usize| self.role == Role::Device && self.place.tops.contains(&at);

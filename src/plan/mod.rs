@@ -7,9 +7,9 @@
 //! 3. Targets are found, sized and guarded; operations are fitted to them.
 //! 4. Settings of the whole plan follow: runs, conditions, preconditioning, memory limits, seed, time budget.
 //!
-//! Jobs of an earlier session can be added (`--against`) or continued (`sweep --resume`). Comparing an old number with a
-//! new one also shows how the machine aged, filled and was updated; runs in turns within the same minutes differ by the
-//! change alone.
+//! Jobs of an earlier session can be added (`--against`) or continued (`sweep --resume`). Added jobs alternate with the new ones within the
+//! same minutes, so they differ by the change alone. The earlier results also differ because the machine has aged, filled up and been
+//! updated since.
 
 mod api;
 mod budget;
@@ -344,7 +344,7 @@ fn resolve_times(
         return Ok(Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: Vec::new() });
     }
     let is_limited = |d: &Draft| !d.stream.limit.is_none() || d.spec.passes.is_some();
-    // A stream that ends by count or bytes needs no time, and all of its operations count.
+    // A stream that ends after a number of operations or bytes needs no time limit and no warm-up: the window has all of its operations.
     let is_api = matches!(request.work, Work::Api { .. });
     let ends_by_count = !is_api && !drafts.is_empty() && drafts.iter().all(is_limited);
     let (default, from) = if ends_by_count {
@@ -674,7 +674,8 @@ fn plan_host_steps(
 pub(crate) struct Draft {
     pub(crate) stream: Stream,
     pub(crate) engine: &'static Entry,
-    /// The span that the user gave. With `turns`, it covers the spans of all turns.
+    /// The typed span in bytes, or the span that a replay into a new file needs; otherwise `None`. With `turns`, it covers the spans of all
+    /// turns.
     pub(crate) size: Option<u64>,
     /// The settings that the user typed.
     pub(crate) spec: StreamSpec,

@@ -35,7 +35,7 @@ impl<'a> Origins<'a> {
         self.request.origin(setting.trim_start_matches('-'))
     }
 
-    /// Attributes the following settings to this stream.
+    /// Attributes the following settings to this stream. An empty name adds no prefix: there is only one stream.
     pub(crate) fn enter(&mut self, stream: &str) {
         self.prefix = if stream.is_empty() { String::new() } else { format!("{stream}: ") };
     }
@@ -74,7 +74,7 @@ impl<'a> Origins<'a> {
         value
     }
 
-    /// Records a setting with its value and its origin.
+    /// Records a setting with its value and its origin, unless it is left out or already recorded.
     pub(crate) fn record(&mut self, setting: &str, value: &str, from: &str) {
         let origin =
             Origin { setting: format!("{}{setting}", self.prefix), value: value.into(), from: from.into() };

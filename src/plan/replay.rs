@@ -115,7 +115,7 @@ fn shares(original: &Original) -> Mix {
     Mix { read_percent, trim_percent }
 }
 
-/// Smallest and largest size of each direction. A trim has no buffer, whatever its size.
+/// Smallest and largest size of each direction, at most `largest`: only trims can be larger, and a trim has no buffer.
 fn size_ranges(original: &Original, largest: u32) -> PerKind<Sizes> {
     let range = |kind: Kind| {
         let Some([least, most]) = original.for_kind(kind).map(|kind| kind.sizes) else {

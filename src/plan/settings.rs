@@ -25,7 +25,7 @@ const PASSES: u32 = 2;
 const BLOCK_BYTES: u32 = 128 << 10;
 /// Writes in flight: enough to keep a fast drive busy.
 const DEPTH: u32 = 32;
-/// Most rounds, from the SNIA: a rate that has not settled by then will not settle.
+/// Most rounds, as in the SNIA specification: a rate that has not settled by then will not settle.
 const ROUNDS_AT_MOST: u32 = 25;
 
 /// Plans the preconditioning of these jobs; `None` if nothing requests it, or if the preset requests it and no job uses a target.
@@ -165,7 +165,7 @@ pub(super) fn check_conditions(
     Ok(given)
 }
 
-/// Returns the limit of `--fail-if-slower`. Also checks that `--settle` has a condition.
+/// Returns the limit of `--fail-if-slower`; `None` if it was not typed. Also checks that `--settle` has a condition.
 ///
 /// # Errors
 /// A usage failure if no earlier session is measured along with this one, or `--settle` has no condition.
@@ -254,7 +254,7 @@ const IDLE_VARIABLE: &str = "FATHOM_TEST_IDLE";
 pub(super) fn idle_watch_ns(request: &Request, origins: &mut Origins) -> u64 {
     let usual = match &request.work {
         Work::Profile(BenchSpec { quick: true, .. }) => profile::WATCH_NS,
-        // Other tools start at once.
+        // The imitated tool starts at once.
         _ if request.is_of_other_tool() => return 0,
         _ => IDLE_WATCH_NS,
     };

@@ -179,8 +179,7 @@ fn resolve_operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Opti
     (access, flush, turns)
 }
 
-/// The typed span. For turns it reaches from the first offset to the last end, if each turn has a
-/// span.
+/// The typed span in bytes. With turns: from the first offset to the last end, or `None` unless each turn has a span.
 fn typed_span(spec: &StreamSpec) -> Option<u64> {
     if spec.turns.is_empty() {
         return spec.size;
@@ -360,7 +359,7 @@ pub(super) fn limit_bytes(passes: Option<u32>, stream: &Stream, spans: &[u64]) -
     Some(stream.limit.bytes.map_or(all, |given| given.min(all)).max(1))
 }
 
-/// Bytes of one pass over a span: as many operations as fit, or as belong to its zones.
+/// Bytes of one pass over a span: as many operations as fit into the span or, with `--strided`, into its zones.
 fn pass_bytes(stream: &Stream, span: u64) -> u64 {
     let size = u64::from(stream.access.smallest_bytes().max(1));
     let times = stream.access.times_each();
@@ -468,7 +467,7 @@ fn a_pass_has_as_many_operations_as_fit() {
     use model::job::{Access, Mix, Pattern, Steps, Strided};
     let mut stream = Stream::plain(Access::plain(Pattern::Sequential, 1 << 20, 100), 1, 1, "sync");
     assert_eq!(pass_bytes(&stream, (10 << 20) + 5), 10 << 20);
-    // fio: 128 MiB by operations of 1 MiB with holes of 512 KiB are 85.
+    // As in fio: 85 operations of 1 MiB with holes of 512 KiB fit into 128 MiB.
     stream.access.lines[0].order = Order::Sequential(Steps { hole_bytes: 512 << 10, ..Steps::default() });
     assert_eq!(pass_bytes(&stream, 128 << 20), 85 << 20);
     assert_eq!(pass_bytes(&stream, 5), 0);

@@ -22,7 +22,7 @@ const SETTLED_WITHIN: u32 = 10;
 /// not steady by then is given up.
 const ROUNDS: u32 = 25;
 
-/// How `fathom api` divides its time; `None` for any other command.
+/// How `fathom api` divides its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Schedule {
     /// Time budget in ns.
@@ -51,7 +51,7 @@ pub(super) struct Timing<'a> {
 /// The plan of a study, apart from its jobs.
 pub(super) trait StudyPlan {
     /// Chooses the minimum number of runs of each job, and the strategy that decides about more. `by_budget` is the number of runs that
-    /// fits into the budget of `fathom api`.
+    /// fits into the budget of `fathom api`; `None` for other commands.
     fn repeats(&self, request: &Request, _by_budget: Option<u32>, origins: &mut Origins) -> (u32, Strategy) {
         choose_runs(request, origins)
     }

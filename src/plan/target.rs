@@ -53,7 +53,7 @@ pub(super) struct Targets<'a> {
 struct RefusedTarget {
     /// Index in `Targets::known`.
     index: usize,
-    /// Whether the job itself writes the target, and not only its preconditioning.
+    /// Whether the job itself writes the target; false if only its preconditioning does.
     is_written: bool,
     why: NotNamed,
 }
@@ -82,7 +82,7 @@ impl<'a> Targets<'a> {
     /// Refuses the job if it would overwrite targets that `--destroy` does not name.
     ///
     /// # Errors
-    /// [`Failure::Usage`] with all of these targets.
+    /// [`Failure::Usage`] that lists these targets, at most [`MAX_LISTED`] of them.
     pub(super) fn refuse_not_named(&self) -> Result<(), Failure> {
         let text = match self.not_named.as_slice() {
             [] => return Ok(()),
@@ -279,9 +279,9 @@ impl<'a> Targets<'a> {
         Ok(self.use_target(index, draft))
     }
 
-    /// Finds a known target under any of its names. Returns its index, or `None` if the target is
-    /// new. Links and bind mounts lead to one file, and two device nodes may be one device. In a
-    /// directory each owner has one file. Adds a new name to the target's `other_names`.
+    /// Finds a known target under any of its names. Returns its index, or `None` if the target is new. Links and bind mounts lead to one
+    /// file, and two device nodes may be one device. A directory is one target for each owner of a test file (`file`). Adds a new name to
+    /// the target's `other_names`.
     fn find_known(
         &mut self,
         typed_path: &Path,
@@ -312,7 +312,8 @@ impl<'a> Targets<'a> {
         Ok(known)
     }
 
-    /// Returns the index of a target of an earlier session, for one of its streams. `then` is the place in that session.
+    /// Returns the index in this plan of a target of an earlier session that `stream` uses. `then` is the target's place in that session;
+    /// `None` if it is unknown.
     pub(super) fn find_or_add_earlier(
         &mut self,
         was: &Target,
@@ -459,7 +460,8 @@ impl<'a> Targets<'a> {
     }
 
     /// Returns all targets in the order of their indices, and the places of the targets that have one. With `has_separate_jobs` (each job
-    /// is prepared on its own), streams that truncate their file share an additional one. The files of other streams remain unchanged.
+    /// is prepared on its own), all streams that truncate their file share one additional file. The files of other streams remain
+    /// unchanged.
     pub(super) fn finish(
         self,
         jobs: &mut [Job],
@@ -597,7 +599,7 @@ pub(super) fn refuse_destroy_without_target(request: &Request) -> Result<(), Fai
     )))
 }
 
-/// Inspects every named target once.
+/// Inspects every named target, or the current directory if none is named. Refuses a target that is named twice.
 pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetFacts>, Failure> {
     refuse_destroy_without_target(request)?;
     let here = [PathBuf::from(".")];
@@ -1107,8 +1109,8 @@ pub(super) fn direct_alignment(place: &Place) -> u32 {
 /// Extension of fio's job files in addition to `.fio`.
 const OTHER_FIO_EXTENSION: &str = "job";
 
-/// Refuses a workload file as a target, recognised by its content or, if it is text, by the name that its tool gives it: its few
-/// bytes are not meant to be measured.
+/// Refuses a capture, a trace, a result of fio, a session or a job file as a target: its few bytes are not meant to be measured. The file
+/// is recognised by its content or, if it is text, by the extension of a job file.
 fn refuse_workload_file(typed_path: &Path) -> Result<(), Failure> {
     let name = name::shown(typed_path);
     let not_a_disk =
@@ -1168,7 +1170,7 @@ fn refuse_like_job_file(request: &Request, typed_path: &Path, path: &Path) -> Re
     }))
 }
 
-/// The tool whose job files have this extension.
+/// The tool whose job files have this extension; `None` for other extensions.
 fn tool_of_extension(typed_path: &Path) -> Option<Tool> {
     let extension = typed_path.extension()?;
     let of_fio = extension.eq_ignore_ascii_case(OTHER_FIO_EXTENSION).then_some(Tool::Fio);
@@ -1236,7 +1238,7 @@ fn each_name_may_permit_writing_a_file() {
     };
     assert_eq!(guard(&[&other, dir.path(), &file]), Ok(()));
     assert_eq!(guard(&[&other, &link]), Ok(()));
-    // A directory names none of its files, and neither does a pattern.
+    // `--destroy` with a directory or a pattern permits writing no file.
     let pattern = dir.path().join("*");
     for names in [[&other, &pattern], [&pattern, &other]] {
         let refused = guard(&names.map(PathBuf::as_path));

@@ -36,7 +36,7 @@ const INTERVALS_PER_SECOND: u64 = 32;
 #[derive(Debug)]
 pub struct Collector {
     streams: Vec<StreamEnd>,
-    /// Start of the first block and end of the last block of each stream, in ns since the run's start.
+    /// For each stream: start of its first block and end of its last block, in ns since the run's start; `None` before the first block.
     spans: Vec<Option<Range<u64>>>,
     /// The intervals that may still grow, by the index of the stream and of the interval.
     pending: BTreeMap<(usize, u64), PendingInterval>,
@@ -67,7 +67,7 @@ impl Collector {
 
     /// Makes the collector for the streams of a phase, some of which may report their workers separately.
     pub fn for_phase(phase: &Phase, interval_ns: u64) -> Self {
-        // Workers that log each operation need no separate reports.
+        // Workers that count operations one by one (`separate_bucket_ns`) report their lanes only when they end.
         let by_block = |s: &Stream| s.each_worker_ns.filter(|_| s.separate_bucket_ns().is_none());
         let each_worker = phase.streams.iter().map(by_block).collect();
         Self { each_worker, ..Self::new(phase.streams.len(), interval_ns) }
@@ -313,7 +313,7 @@ pub(crate) fn interval_ns(phase: &Phase) -> u64 {
     let time_ns = phase.time_ns.min(replayed.unwrap_or(u64::MAX));
     let (shortest, longest) = INTERVAL_NS;
     let interval = (time_ns / 100).clamp(shortest, longest);
-    // A worker that logs each operation sends no separate reports.
+    // Workers that count operations one by one do not depend on the intervals.
     let by_block = phase.streams.iter().filter(|s| s.separate_bucket_ns().is_none());
     let spans = phase
         .streams
@@ -493,7 +493,7 @@ impl OpLog {
     }
 }
 
-/// Number of the stream's first worker, counted from 1 over all phases of the job. A stream that reads data back has the numbers of the
+/// Serial number of the stream's first worker, from 1, over all phases of the job. A stream that reads data back has the numbers of the
 /// stream that wrote the data, because fio does both in one thread.
 fn first_number(job: &Job, phase: usize, stream: usize) -> u32 {
     let streams = |phase: usize| job.phases.get(phase).map_or(&[][..], |p| &p.streams);
@@ -626,7 +626,7 @@ fn intervals_divide_the_periods_of_stop_rules() {
     assert_eq!(interval(30_000, Some(400), Some(3000), &[]), 100);
     assert_eq!(interval(90_000, None, None, &[500]), 500);
     assert_eq!(interval(90_000, Some(1500), None, &[1000, 700]), 100);
-    // No interval is that short.
+    // No interval is shorter than 10 ms.
     assert_eq!(interval(30_000, Some(1), None, &[]), 10);
     assert_eq!(interval(30_000, Some(1000), None, &[333]), 10);
     // Streams that report only totals need no common divisor.

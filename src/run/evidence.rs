@@ -492,7 +492,7 @@ fn driver_overhead_is_the_difference_of_medians() {
     };
     let way = driver_overhead_ns(&histogram(120_000, 50), &histogram(80_000, 50)).unwrap_or_default();
     assert!((39_000..41_000).contains(&way), "{way}");
-    // The device's clock lags.
+    // The driver reports longer latencies than the caller: no overhead.
     assert_eq!(driver_overhead_ns(&histogram(80_000, 50), &histogram(120_000, 50)), Some(0));
     assert_eq!(driver_overhead_ns(&histogram(120_000, 50), &histogram(80_000, 19)), None);
 }

@@ -110,7 +110,8 @@ impl Measurement {
         }
     }
 
-    /// CPU time of the process in user space and in the kernel, in ns, without that of the display.
+    /// CPU time of the process in user space and in the kernel, in ns, without that of the display. `None` if the kernel does not report
+    /// it.
     pub(super) fn cpu_ns(&self) -> Option<[u64; 2]> {
         let (all, view) = (sys::thread::usage_of_process().ok()?, self.live.cpu_ns());
         Some([all.user_ns.saturating_sub(view[0]), all.system_ns.saturating_sub(view[1])])
@@ -133,7 +134,7 @@ impl Measurement {
         let name = format!("{}{load}", self.plan.jobs[at.job].name);
         let ends = self.last_run.runs.iter().filter_map(|r| r.end.as_ref());
         let op_bytes = op_bytes(ends.flat_map(|end| &end.streams));
-        // A disturbed run does not count if it may be repeated.
+        // Show no findings of a disturbed run that may be repeated.
         let counts = |run: &Summary| !run.refused && (run.disturbed.is_none() || self.plan.attempts == 1);
         let findings = if self.summaries.last().is_some_and(counts) {
             under_way::findings_of_run(&self.last_run)
@@ -147,7 +148,7 @@ impl Measurement {
     /// `limit`.
     fn is_last(&self, at: &Attempt) -> bool {
         let mut strategy_plan = StrategyPlan::from_plan(&self.plan);
-        // Conditions may require more runs later.
+        // With `--settle`, conditions may require more runs later.
         if matches!(strategy_plan.strategy, Strategy::Settle { .. }) {
             strategy_plan.strategy = Strategy::Fixed;
         }
@@ -192,7 +193,7 @@ impl StatusSender {
 }
 
 impl RunStatus {
-    /// The record as if the run had ended now; `None` if no run was active.
+    /// The record as if the run had ended when the status was sent; `None` if no run was active, or the session cannot be read.
     pub fn record(self) -> Option<Record> {
         let mut record = record::decode(&self.session).ok()?.record;
         let run = record.runs.last_mut().filter(|run| run.end.is_none())?;

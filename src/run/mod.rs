@@ -109,14 +109,14 @@ impl Finished {
     }
 }
 
-/// Measures a plan into a session file, together with the other hosts of `fleet`. `earlier_record`
-/// is the session of a sweep to continue; its results are at the beginning of the new file. The
-/// file remains if `keep` is set. `status_sender` sends the state during the runs. `accept` lists the
-/// findings that the user accepts: if another finding invalidates every result before the first
-/// run, nothing is measured. `None`, for command lines of other tools, always measures.
+/// Measures a plan into a session file, together with the other hosts of `fleet`. `earlier_record` is the session of a sweep to continue;
+/// the new file begins with its results. The file remains if `keep` is set. `status_sender` sends the state during the runs. `accept` lists
+/// the findings that the user accepts: if another finding invalidates every result before the first run, nothing is measured. If `accept`
+/// is `None`, as for command lines of other tools, fathom measures in any case.
 ///
 /// # Errors
-/// Only if nothing could be measured, or no cell of the sweep is left. Later failures are in the session.
+/// If nothing could be measured, the sweep to continue is complete, or the session file cannot be written to its end. Other failures after
+/// the first run are in the session.
 pub fn measure(
     planned: Planned,
     earlier_record: Option<Record>,
@@ -324,14 +324,14 @@ impl Measurement {
             self.show_hosts(&last_shown);
         };
         let (summary, end) = self.fleet.merge_run(&self.last_run.runs, &self.interval_series, own, report)?;
-        // A run on other hosts has no data here.
+        // If only other hosts measured this run, this session has no frames of it.
         if let Some(disturbed) = summary.disturbed.as_ref().filter(|_| !self.last_run.runs.is_empty()) {
             self.session.append(&Frame::Disturbed(disturbed.clone()))?;
         }
         Ok((summary, end))
     }
 
-    /// Why a run is repeated: `measured again: 240 MB/s of other processes on vda`; empty for a first attempt.
+    /// Why a run is repeated: `, measured again: 240 MB/s of other processes on vda`; empty for a first attempt.
     fn why_repeated(&self, at: &Attempt) -> String {
         let pairing = self.plan.pairing();
         let before = self.summaries.iter().rev().filter(|s| s.attempt().unit(pairing) == at.unit(pairing));
@@ -339,9 +339,9 @@ impl Measurement {
         why.map_or(String::new(), |why| format!(", measured again: {}", why.describe()))
     }
 
-    /// Preconditions before the first run. Skips this if the resumed session has preconditioned the
-    /// same targets. A file that fathom makes is new in each session. Returns how the session ends,
-    /// if it ends here.
+    /// Preconditions before the first run, unless the resumed session has preconditioned the same targets. A file that fathom makes is new
+    /// in each session, so it is preconditioned again. Returns how the session ends if preconditioning fails or is interrupted; otherwise
+    /// `None`.
     fn precondition_once(&mut self, earlier: Option<&EarlierSession>) -> Result<Option<RunEnding>, Failure> {
         let same = self.plan.targets.iter().all(|t| t.role != Role::Made);
         match earlier.and_then(|session| session.preconditioned.as_ref()).filter(|_| same) {
@@ -378,7 +378,7 @@ impl Measurement {
         self.left.unwrap_or_else(|| time_left(&self.plan, &self.summaries).into())
     }
 
-    /// Measures one run of one job: its phases without a rest between them. The last phase decides how the run ended.
+    /// Measures one run of one job: its phases without a rest between them. A phase that fails or is interrupted ends the run.
     fn measure_job(&mut self, at: &Attempt) -> Result<RunEnding, Failure> {
         let Attempt { job, repeat, attempt, offered_iops, .. } = *at;
         self.last_run.runs.clear();
@@ -386,7 +386,7 @@ impl Measurement {
         if !self.plan.participates(job) {
             return Ok(RunEnding::Complete);
         }
-        // Later rounds follow without a rest, because a device would recover during the rest.
+        // With `--until steady`, later rounds follow without a rest: a device would recover during a rest.
         let continues_rounds = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
         let mut notes = if continues_rounds { Vec::new() } else { self.rest(Some(job)) };
         match self.place_layer(job) {
@@ -424,7 +424,7 @@ impl Measurement {
         let competes = self.plan.study.interfaces().is_some();
         let offset_seed = if competes { start.repeat as usize } else { done };
         let in_sweep = self.plan.study.grid().is_some();
-        // A lost target ends the session. Other failures to begin concern only this cell.
+        // A lost target ends the session. In a sweep, any other failure to begin concerns only this cell.
         self.targets_may_be_used(&phase)?;
         if precondition::reads_back(&phase) {
             // The run must read written data from the storage, not from the page cache.
@@ -657,7 +657,7 @@ const MAX_CONSECUTIVE_FAILURES: usize = 3;
 
 /// An earlier session that is resumed.
 struct EarlierSession {
-    /// The preconditioning before the session's first run.
+    /// The preconditioning before the first run of that session; `None` if there was none.
     preconditioned: Option<Preconditioned>,
     runs: Vec<Run>,
     tries: Vec<CellAttempt>,
@@ -671,7 +671,7 @@ impl EarlierSession {
         Self { tries: cell_attempts(&record), preconditioned: record.preconditioned.take(), runs }
     }
 
-    /// Time from the beginning of the earlier session to the end of its last run. The new session continues from there.
+    /// Time from the beginning of the earlier session to the end of its last run. The clock of the new session continues from there.
     fn until(&self) -> Duration {
         Duration::from_nanos(self.runs.last().and_then(|r| r.end.as_ref()).map_or(0, |e| e.at_ns))
     }

@@ -38,7 +38,7 @@ impl From<Failure> for EarlyEnd {
 }
 
 impl Measurement {
-    /// Runs the planned preconditioning and records it. Returns how the session ends, if it ends here.
+    /// Runs the planned preconditioning and records it. Returns how the session ends if a step fails or is interrupted; otherwise `None`.
     pub(super) fn precondition(&mut self) -> Result<Option<RunEnding>, Failure> {
         let Some(planned) = &self.plan.precondition else { return Ok(None) };
         let mut done = Preconditioned::default();
@@ -132,7 +132,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Runs a phase only for its totals. `index` is its index in the job. No two calls have the same `index` and `number`.
+    /// Runs a phase only for its totals. `index` is its index in the job. No two calls may have the same `index` and `number`.
     fn run_for_totals(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, EarlyEnd> {
         self.targets_may_be_used(phase)?;
         let number = FIRST_NUMBER + number;
@@ -159,8 +159,8 @@ impl Measurement {
         }
     }
 
-    /// Receives the workers' blocks until all workers have ended, and shows progress. Returns the
-    /// reason if a worker is stuck.
+    /// Receives the workers' blocks until all workers have ended, and shows progress. Returns why the phase failed: a worker is stuck, or a
+    /// stream missed its minimum rate. `None` if it did not fail.
     fn follow_for_totals(
         &self,
         workers: &mut Workers,
@@ -260,8 +260,8 @@ fn failed_operations_of(streams: &[StreamEnd]) -> impl Iterator<Item = FailedOpe
     })
 }
 
-/// Describes the first failed operations that change data. Runs would otherwise measure data that preconditioning did not write. Failed
-/// reads become a note.
+/// Describes the first failed operations other than reads; `None` if there are none. After failed writes, trims or syncs, runs would
+/// measure data that preconditioning did not write. Failed reads only become a note.
 fn failed_changes(streams: &[StreamEnd]) -> Option<String> {
     failed_operations_of(streams).find(|failed| failed.kind != Kind::Read).map(|failed| failed.describe())
 }

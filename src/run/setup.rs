@@ -144,7 +144,7 @@ pub(super) fn begin(
     measurement.last_run.header.self_test.trials = measurement.run_trials()?;
     measurement.size_writes();
     measurement.last_run.header.plan.jobs.clone_from(&measurement.plan.jobs);
-    // Another job becomes the headline if this machine refuses it.
+    // If this machine refuses the headline's job, another job is the headline now.
     measurement.last_run.header.plan.headline = measurement.plan.headline;
     measurement.session.append(&Frame::Header(Box::new(measurement.last_run.header.clone())))?;
     measurement.session.append(&Frame::Evidence(Box::new(before)))?;
@@ -189,8 +189,8 @@ pub(crate) fn prepare_targets(
     Ok(targets)
 }
 
-/// Names files of killed runs where this run is about to make a file. fathom does not remove them, because the user may need them to find
-/// out what happened.
+/// Prints the test files that killed runs left in the directories where this run makes its own. fathom does not remove them, because the
+/// user may need them to find out what happened.
 pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     let dirs: BTreeSet<&str> =
         plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.path.as_str()).collect();
@@ -520,7 +520,7 @@ impl Measurement {
         Ok(Trial { job, moved_bytes: Ok(moved), refusal: None, calls })
     }
 
-    /// Returns the system calls of a trial that moved this many bytes.
+    /// Returns the number of system calls in a trial that moved `moved_bytes` bytes.
     ///
     /// # Errors
     /// Why the number is unknown.
@@ -543,7 +543,8 @@ impl Measurement {
             .try_fold(0_u64, |sum, o| Ok(sum + o.system_calls.ok_or("the system calls were not counted")??))
     }
 
-    /// Runs the first phase of a job on evicted targets, for at most `bytes` bytes and 2 s.
+    /// Runs the first phase of a job on evicted targets, for at most 2 s and, apart from the fewest operations of a trial, at most `bytes`
+    /// bytes.
     fn try_job(&self, job: usize, bytes: u64, counts_calls: bool) -> Result<Vec<WorkerOutcome>, CannotBegin> {
         let phase = self
             .plan
@@ -583,7 +584,7 @@ impl Measurement {
     }
 }
 
-/// Limits a worker to its part of a trial of `bytes` bytes.
+/// Limits a worker to its part of a trial of `bytes` bytes or [`TRIAL_OPERATIONS`] operations, whichever is more.
 fn shorten(spec: &mut WorkerSpec, bytes: u64, workers: u64) {
     let least = TRIAL_OPERATIONS * u64::from(spec.slot_bytes);
     let bytes = bytes.max(least).div_ceil(workers);

@@ -36,11 +36,11 @@ const MAX_REMEMBERED: u64 = 1 << 21;
 struct WorkerIndex {
     /// Index of the stream in the phase.
     stream: usize,
-    /// Index in the stream.
+    /// Index of the worker in its stream.
     worker: u32,
-    /// Index in the phase.
+    /// Index of the worker in the phase.
     overall: u32,
-    /// Index among all workers that share a file, including those of other hosts.
+    /// Index of the worker among all workers that share a file, including those of other hosts.
     task: TaskNumber,
 }
 
@@ -334,8 +334,8 @@ fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     Some(writer)
 }
 
-/// Whether to read back each written block once: after a single pass of a stream with one lane, unless its order writes each block only
-/// once anyway (`Order::Once`). All other blocks are read back as often as they were written, as in fio.
+/// Whether to read back each written block once: if a stream with one lane wrote a single pass, but not with `Order::Once`, which writes
+/// each block only once anyway. Otherwise, blocks are read back as often as they were written, as in fio.
 fn reads_each_block_once(writer: &Stream, targets: &[&OpenTarget]) -> bool {
     let access = &writer.access;
     let room = |ready: &&OpenTarget| ready.bytes().saturating_sub(access.offset_bytes).min(access.span_bytes);
@@ -404,7 +404,7 @@ impl Payloads {
         Maker::new(data, self.file(data), seed).map_err(Failure::Usage)
     }
 
-    /// Returns the measured properties of a stream's data; `None` if it moves none.
+    /// Returns the measured properties of a stream's data; `None` if it moves no data, or the data cannot be measured.
     pub(super) fn written(&mut self, stream: &Stream, seed: u64) -> Option<Written> {
         if stream.moves_no_data() {
             return None;
@@ -419,7 +419,7 @@ impl Payloads {
         }
     }
 
-    /// Returns the measured properties of data. Measures equal data once.
+    /// Returns the measured properties of data; `None` if they cannot be measured. Measures equal data once.
     pub(super) fn measured(&mut self, data: &Data, seed: u64) -> Option<Written> {
         if let Some((_, known)) = self.measured.iter().find(|(d, _)| d == data) {
             return Some(*known);

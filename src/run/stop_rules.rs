@@ -60,7 +60,7 @@ struct Series {
     /// Start of the first block, in ns since the start of the run; `None` before this block has
     /// arrived.
     from_ns: Option<u64>,
-    /// Time up to which each worker has reported, in ns.
+    /// For each worker: the time up to which it has reported, in ns since the start of the run.
     reported_until_ns: BTreeMap<u32, u64>,
     workers: usize,
     /// Values that not all workers have reported yet, by the index of the interval.
@@ -84,7 +84,7 @@ struct Amount {
     bytes: u64,
 }
 
-/// Returns the lengths of the intervals in which the stop rules of a stream count, in ns.
+/// Returns the lengths of the intervals in which the stop rules of a stream collect operations, in ns.
 pub(super) fn periods_ns(stream: &Stream) -> impl Iterator<Item = u64> {
     let steady = stream.steady.map(|rule| rule.every_ns);
     steady.into_iter().chain(stream.min_rate.as_ref().map(|rule| rule.every_ns / PARTS))
@@ -407,7 +407,7 @@ fn rules_about_all_workers_end_with_the_first_worker_and_say_so() {
     };
     let both = notes([90, 90]);
     assert!(both.len() == 1 && both[0].contains("ended before 60.0 s were measured"), "{both:?}");
-    // The remaining worker is slower than the limit for both, and is not compared with it.
+    // The remaining worker alone is slower than the limit, but the limit is for both workers together, so it is no longer checked.
     let one = notes([90, 60]);
     assert_eq!(one.len(), 2, "{one:?}");
     let until = "--min-rate iops:read=1500:1s was checked only until the first worker ended, 6.00 s into the measured time";

@@ -43,8 +43,8 @@ pub struct OpenTarget {
     pieces: Option<Pieces>,
     /// Whether the file existed and was empty before fathom filled it.
     found_empty: bool,
-    /// Mark of a file that fathom made and keeps. This must be the last field, because dropping it completes the mark after all other
-    /// fields are closed.
+    /// Mark of a file that fathom made and keeps; `None` for other files. This must be the last field, because dropping it completes the
+    /// mark after all other fields are closed.
     _writing: Option<machine::mark::Writing>,
 }
 
@@ -97,7 +97,7 @@ impl OpenTarget {
                 let handle = made.file().try_clone().map_err(|e| refuse(path, &e))?;
                 (Some(made), Some(handle))
             }
-            // `safety` holds a claim for writing while the process lives, so the device cannot be mounted.
+            // For writing, `safety` claims the device while the process lives, so that it cannot be mounted.
             Role::Device => {
                 let planned = target.identity.as_ref();
                 let file = safety::open_device(root, path, planned, target.writable, Cache::Buffered)?;
@@ -163,7 +163,7 @@ impl OpenTarget {
         }
     }
 
-    /// Alignment of offsets and lengths in the open mode of the target, in bytes.
+    /// Alignment of offsets and lengths that direct I/O to the target needs, in bytes.
     pub fn align(&self) -> u32 {
         self.target.block_bytes
     }
@@ -178,7 +178,7 @@ impl OpenTarget {
         self.pieces = Some(pieces);
     }
 
-    /// The pieces that are read.
+    /// The pieces that are read; `None` means all bytes.
     pub fn pieces(&self) -> Option<&Pieces> {
         self.pieces.as_ref()
     }
@@ -292,8 +292,8 @@ impl Drop for OpenTarget {
         };
         let is_removed = self.target.create.is_some_and(|create| create.unlink);
         if is_removed && is_planned(machine::identity::from_path(path)) {
-            // If removal fails, the file remains and the next call may use it. A file that another program created
-            // remains, empty.
+            // If removal fails, the file remains, and a later invocation may use it. A file that was empty before fathom filled it remains,
+            // empty.
             let _ = if self.found_empty {
                 File::options().write(true).open(path).and_then(|file| {
                     // The path may be another file by now.

@@ -163,7 +163,8 @@ fn exit_code(exit: Exit, report: &Report) -> ExitCode {
 }
 
 /// Runs each command as often as requested. Several commands take turns in random order. Stops at the first failure. Returns how the last
-/// command ended. If fathom cannot run a command after the first run, returns the exit code for that.
+/// command ended. If a command cannot be run and there are earlier runs, returns the exit code of that failure, so that the earlier runs
+/// are reported.
 fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Failure> {
     let mut exit = Exit::Code(0);
     let mut failure = None;

@@ -54,7 +54,7 @@ const MAX_NEIGHBOURS: usize = 3;
 const SAMPLE_OTHERS_AFTER: Duration = Duration::from_millis(50);
 /// The `nice` value of the lowest priority.
 const LOWEST_PRIORITY: i32 = 19;
-/// CPU time or I/O during a run at which another process counts as busy.
+/// Another process counts as busy if it used this much CPU time or moved this many bytes during a run.
 const BUSY_CPU_MS: u64 = 20;
 const BUSY_BYTES: u64 = 1 << 20;
 
@@ -105,14 +105,13 @@ impl Runner<'_> {
         }))?;
         // Reap ended processes of earlier commands first: they do not belong to this run.
         while let Ok(Some(_)) = sys::process::wait(false) {}
-        // Start the sampling thread before the kernel counts for fathom's threads.
+        // Start the sampling thread first: the BPF programs and `forks` would count a later thread of fathom.
         let end_of_sampling = self.sample_others();
         let tracing = self.tracing.as_ref().map_err(Clone::clone);
         let is_cold = self.request.study.cold == Cold::Named;
         thread::scope(|scope| {
-            // A thread counts the cached pages of the files. This takes 2 ms per GiB, and happens
-            // while the BPF programs are loaded and, after the command, while the counters are
-            // read. The thread starts before the kernel counts for fathom's threads.
+            // A thread counts the cached pages of the files. This takes 2 ms per GiB, and happens while the BPF programs are loaded and,
+            // after the command, while the counters are read. Like the sampling thread, it starts before anything is counted.
             let (has_ended, is_ended) = channel();
             let (send_states, states) = channel();
             scope.spawn(move || {
@@ -250,7 +249,7 @@ impl Runner<'_> {
                 return Ok(Err(Run::NotStarted(code)));
             }
         };
-        // fathom may have grown meanwhile.
+        // The memory of fathom may have grown since the first reading.
         usage.floor_bytes = usage.floor_bytes.max(own_bytes(&self.root));
         let pid = child.id();
         *running = Some(pid);
@@ -403,8 +402,8 @@ struct Usage {
     floor_bytes: u64,
 }
 
-/// Reads the state of a named path. Opening all files below a directory would cache their metadata for the command, so a directory is only read
-/// if `--cold` has done so anyway, or if the command made it.
+/// Reads the state of a named path. A directory is read only if `is_dir_read` is set: opening all files below it would cache their metadata
+/// for the command.
 fn state(one: &Named, is_dir_read: bool, with_extents: bool) -> Known<FilesState> {
     if one.path.is_dir() && !is_dir_read {
         let path = one.path.display();

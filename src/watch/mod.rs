@@ -1,6 +1,6 @@
 //! `fathom watch`: shows the activity of block devices, CPUs and processes, interval after interval.
 //!
-//! 1. Resolves the targets to block devices. A missing node, as in a container, is found by kernel name.
+//! 1. Resolves the targets to block devices. A device whose node is missing, as in a container, is found by its kernel name.
 //! 2. Waits for the end of the interval and samples the counters (crate `machine`). Devices may appear, disappear, or be replaced.
 //! 3. Computes figures and conclusions (`analysis::watch`).
 //! 4. Shows them on the whole terminal or as lines, replaces `.prom` files each interval, and writes `.html` pages every 10 seconds and at
@@ -224,10 +224,10 @@ struct Device {
     known_by: KnownBy,
     /// Why the device's counters cannot be used; `None` if they can.
     counters_off_reason: Option<String>,
-    /// Sequence number that changes if another device or medium gets this name.
+    /// Sequence number that changes if another device or medium gets this name; `None` before Linux 5.15.
     sequence: Option<String>,
     last: Option<CounterSample>,
-    /// The device as named in the kernel's block events.
+    /// The device as named in the kernel's block events; `None` if it cannot be named.
     traced: Option<TracedDevice>,
     /// Rules of the conclusions in the previous interval.
     rules: Vec<Rule>,
@@ -259,7 +259,7 @@ impl Devices {
         Ok(devices)
     }
 
-    /// Returns `major:minor` of the topmost devices. Devices below them may have other users.
+    /// Returns `major:minor` of the topmost devices. The devices below are left out, because they may have other users.
     fn tops(&self) -> Vec<String> {
         self.all.iter().filter(|d| d.shown.level == 0).map(|d| d.shown.number.clone()).collect()
     }
@@ -419,7 +419,7 @@ impl Device {
         }
     }
 
-    /// Describes where the limit of the device was measured, or why there is none.
+    /// Describes where the limit of the device was measured, or why it is unknown. `None` for a partition or memory.
     fn describe_limit(&self) -> Option<String> {
         let known = match self.limits.as_ref()? {
             Err(why) => return Some(format!("{}: {why}", self.shown.name)),
@@ -447,7 +447,7 @@ impl Device {
         ))
     }
 
-    /// Starts from zero if the name now belongs to another device, medium or file. Returns a remark about the change.
+    /// Starts from zero if the name now belongs to another device, medium or file, and returns a remark about the change; otherwise `None`.
     fn detect_replacement(&mut self, root: &Root, measured: &Known<MeasuredBefore>) -> Option<String> {
         let sequence = devices::sequence(root, &self.shown.name);
         if sequence == self.sequence || sequence.is_none() {
@@ -518,7 +518,8 @@ fn is_same(counted: &DiskCounters, device: &WatchedDevice) -> bool {
     counted.name == device.name && counted.number == device.number
 }
 
-/// Returns the block events of a device. A disk without events has those of a partition that made nearly all of its requests.
+/// Returns the latencies of a device from its block events; `None` if they are unknown. A disk without events has those of a partition that
+/// made nearly all of its requests.
 fn events_of(device: &WatchedDevice, all: &[WatchedDevice]) -> Option<Latencies> {
     let makes_nearly_all = |other: &WatchedDevice| {
         let rates =
@@ -724,7 +725,8 @@ impl Shown {
         Ok(Self { format: request.format, printed, outlets, pages, rules, view: None, lines: None })
     }
 
-    /// Takes over the terminal if standard output is one, unless lines were requested or the number of intervals is limited.
+    /// Takes over the terminal if standard output is one, unless lines or another format than text were requested, or the number of
+    /// intervals is limited.
     ///
     /// # Errors
     /// If signals cannot be handled.
@@ -863,7 +865,7 @@ fn missed_intervals_are_skipped() {
 fn a_layer_is_below_the_deepest_user() {
     let layer = |below: &[usize]| Layer { below: below.to_vec(), ..Layer::default() };
     assert_eq!(levels(&[layer(&[1, 2]), layer(&[2]), layer(&[])]), [0, 1, 2]);
-    // A stack that contains a cycle does not loop forever.
+    // A cycle in a stack does not cause an endless loop.
     assert_eq!(levels(&[layer(&[1]), layer(&[0, 9])]), [0, 1]);
 }
 

@@ -85,7 +85,7 @@ impl Busiest {
         busiest
     }
 
-    /// Samples the processes; `None` during a rest.
+    /// Samples the processes; `None` during a rest, and for the first sample, which has nothing to be compared with.
     ///
     /// # Errors
     /// If the only watched process has ended, or no process is visible.
@@ -260,9 +260,9 @@ pub(super) struct Calls {
     tracer: Tracer,
     counted: SyscallCounter,
     page: Vec<u8>,
-    /// Followed processes and threads, with their page faults at the last sample.
+    /// Followed processes and threads, with their page faults at the last sample; `None` if these are unknown.
     followed: BTreeMap<Followed, Option<Faults>>,
-    /// The process of each thread that made calls.
+    /// The process of each thread that made calls; `None` if it is unknown.
     owners: BTreeMap<u32, Option<u32>>,
     since: Instant,
     /// Number of calls lost before this interval.
@@ -435,11 +435,11 @@ struct Losses {
     lost: u64,
     /// Number of lost events at the start of the interval.
     before: u64,
-    /// Number of lost events at the last report per process.
+    /// Number of lost events when requests were last reported per process.
     before_processes: u64,
     /// Time until which a completion may be attributed to the wrong request, in ns.
     unsure_until_ns: u64,
-    /// Whether completions were uncertain at the last report per process.
+    /// Whether completions were uncertain when requests were last reported per process.
     processes_unsure: bool,
 }
 
@@ -464,7 +464,7 @@ impl Events {
         }
         let is_first = self.devices.is_empty();
         self.devices = devices.to_vec();
-        // Remove the old instance first, since the name contains the process id.
+        // Remove the old instance first: the new one gets the same name, which contains the process id.
         self.recording = Err(String::new());
         self.recording = Recording::begin(devices, self.by_thread);
         match &self.recording {
@@ -499,7 +499,7 @@ impl Events {
             self.recording = Err(why);
         }
         let why = match &mut self.recording {
-            // The command does not record events on purpose, so report nothing.
+            // Events were not requested, or a remark has already reported the failure: report nothing.
             _ if !self.wanted => return,
             Err(why) => why.clone(),
             Ok(recording) => {
@@ -563,7 +563,7 @@ impl Losses {
         }
     }
 
-    /// Returns why the ending interval has no figures. Then begins the next interval.
+    /// Returns why the ending interval has no figures; `None` if it has them. Then begins the next interval.
     fn interval_gap(&mut self, now_ns: u64) -> Option<String> {
         let lost = self.lost - std::mem::replace(&mut self.before, self.lost);
         if lost > 0 {

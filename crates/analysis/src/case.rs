@@ -29,8 +29,8 @@ use std::sync::Arc;
 /// The bytes that a device moved and the issued bytes may differ by this share and still be the same I/O.
 pub(crate) const SAME_BYTES_WITHIN: f64 = 0.01;
 
-/// The cgroup's I/O counters are off if they show less than this share of the bytes that the device moved for fathom.
-/// With cgroup v1, recent kernels count only after a limit was once set on the disk.
+/// Minimum share of the bytes moved for fathom that the kernel must charge to fathom's cgroup. With a smaller share, the cgroup does not
+/// count: with cgroup v1, recent kernels count only after a limit was once set on the disk.
 pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
 
 /// One stream of one job with its complete runs. If the strategy chooses loads, the runs are those at one load.
@@ -60,7 +60,7 @@ pub struct Case<'a> {
     pub earlier_runs: Vec<CaseRun<'a>>,
     /// Attempts that a later attempt at the same run replaced.
     pub replaced_attempts: Vec<CaseRun<'a>>,
-    /// Number of rounds, if the job was measured until it was steady and never became steady; otherwise `None`.
+    /// Number of rounds measured with `--until steady`, if the last rounds are not steady; otherwise `None`.
     pub unsteady_rounds: Option<usize>,
     /// Ends of all runs of the case, including failed ones.
     pub ends: Vec<&'a RunEnd>,
@@ -322,7 +322,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns each layer once that `select` picks for the place of a target.
+    /// Returns the layers that `select` picks for the places of the targets, each once.
     ///
     /// # Errors
     /// Why a target has no layer, or why the counters of a layer are invalid.
@@ -359,7 +359,7 @@ impl<'a> Case<'a> {
         files.into_iter().filter_map(with_first_run).collect()
     }
 
-    /// Returns each layer once that `select` picks for the place of a target, even without valid counters.
+    /// Returns the layers that `select` picks for the places of the targets, each once, even without valid counters.
     fn gather(&self, select: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
         let mut out: Vec<&Layer> = Vec::new();
         for (index, target) in &self.targets {
@@ -375,7 +375,7 @@ impl<'a> Case<'a> {
         if out.is_empty() { Err("no target has a block device".into()) } else { Ok(out) }
     }
 
-    /// Returns each layer below the targets once, if `accepts` selects it.
+    /// Returns the layers below the targets that `accepts` selects, each once.
     pub(crate) fn layers(&self, accepts: impl Fn(&Layer) -> bool) -> Vec<&'a Layer> {
         let mut out = Vec::new();
         add_each_once(&mut out, self.places().flat_map(|p| &p.layers).filter(|l| accepts(l)));
@@ -436,7 +436,8 @@ impl<'a> Case<'a> {
         Ok(share(busiest, ns))
     }
 
-    /// Returns fathom's own I/O on the shared layers in all runs: the I/O that the kernel charged to fathom, without double charges.
+    /// Returns fathom's own I/O on the [`Case::shared_layers`] in all runs: the I/O that the kernel charged to fathom, without
+    /// double charges.
     ///
     /// # Errors
     /// Why it was not counted.
@@ -452,7 +453,7 @@ impl<'a> Case<'a> {
         self.sums.own_io.get_or_init(count).clone()
     }
 
-    /// Returns the I/O that the kernel charged to fathom on the shared layers in all runs, including double charges.
+    /// Returns the I/O that the kernel charged to fathom on the [`Case::shared_layers`] in all runs, including double charges.
     ///
     /// # Errors
     /// Why it was not counted.
@@ -645,7 +646,7 @@ impl<'a> CaseRun<'a> {
         self.planned.get(stream.stream).is_none_or(|planned| !planned.moves_no_data())
     }
 
-    /// Returns the time of the final sync in ns, 0 if the run wrote nothing, and `None` if the sync failed.
+    /// Returns how long the final sync took, in ns: 0 if the run neither wrote nor trimmed, `None` if the sync failed.
     pub(crate) fn sync_ns(&self) -> Option<u64> {
         let changes = |s: &StreamEnd| {
             [Kind::Write, Kind::Trim].iter().any(|kind| s.issued.get(kind).is_some_and(|i| i.ops > 0))
@@ -829,14 +830,14 @@ impl<'a> Case<'a> {
     /// Returns how the bytes of each of the stream's targets were stored after preparation, before the first run.
     ///
     /// # Errors
-    /// That the session has no such snapshot.
+    /// That the session has no snapshot from before the runs.
     pub fn extents_before_runs(&self) -> Known<Vec<Known<Extents>>> {
         let prepared = self.prepared()?;
         let extents = |at: &usize| extents_in(prepared.targets.get(*at), " before the runs");
         Ok(self.stream.targets.iter().map(extents).collect())
     }
 
-    /// Returns the time of the final syncs of all runs in ns; `None` if a run has no final sync that succeeded.
+    /// Returns how long the final syncs of all runs took together, in ns; `None` if one of them failed.
     pub(crate) fn sync_ns(&self) -> Option<f64> {
         self.runs.iter().map(|ran| Some(ran.sync_ns()? as f64)).sum()
     }
@@ -886,7 +887,7 @@ impl<'a> Case<'a> {
     /// Returns the states of the targets at a moment of each run.
     ///
     /// # Errors
-    /// That a run has no such snapshot, or that it lacks the targets.
+    /// That a run has no snapshot at this moment, or that the snapshot lacks a target.
     pub fn states(&self, moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
         let touched: Vec<usize> = self.targets.iter().map(|(t, _)| *t).collect();
         self.states_of(&touched, moment)
@@ -905,7 +906,7 @@ impl<'a> Case<'a> {
     /// Returns how the bytes of each of the stream's targets are stored at the start of each run.
     ///
     /// # Errors
-    /// That a run has no such snapshot.
+    /// That a run has no snapshot at its start.
     pub fn extents(&self) -> Known<Vec<Known<Extents>>> {
         let states = self.states_of(&self.stream.targets, Moment::Start)?;
         Ok(states.into_iter().flatten().map(|state| extents_in(Some(state), "")).collect())
@@ -918,10 +919,9 @@ impl<'a> Case<'a> {
         states.into_iter().flatten().filter_map(|s| s.extents.as_ref()?.as_ref().ok().copied()).collect()
     }
 
-    /// Returns the dirty bytes that fathom discarded before they were written, from the start of
-    /// each run to its final sync. If other streams write too, the result covers only this stream
-    /// where the kernel's counts separate the streams, and all streams otherwise. The kernel
-    /// charges dirty bytes that other processes discard to those processes.
+    /// Returns the dirty bytes that fathom discarded before they were written, from the start of each run to its final sync. If other
+    /// streams write too, this is the count of the stream's own workers, or of all streams if the workers' counts are not exact. Bytes
+    /// that other processes discard are not included: the kernel charges them to those processes.
     ///
     /// # Errors
     /// Why the kernel's count could not be read.
@@ -952,7 +952,7 @@ impl<'a> Case<'a> {
         self.sum_over_runs(0, written_in, u64::saturating_add)
     }
 
-    /// Returns the stream's targets by their index in the plan, each with its place.
+    /// Returns the index in the plan and the place of each of the stream's targets; the place is `None` if the record has none.
     pub fn own_places(&self) -> impl Iterator<Item = (usize, Option<&'a Place>)> {
         self.stream.targets.iter().map(|t| (*t, self.machine.and_then(|m| m.places.get(*t))))
     }
@@ -1048,7 +1048,7 @@ fn merge<'h>(parts: impl Iterator<Item = &'h Histogram> + Clone) -> Option<Histo
     Some(merged)
 }
 
-/// Returns the targets of a stream, each once.
+/// Returns the targets of a stream, each once and with its index in the plan.
 fn targets_of<'a>(record: &'a Record, stream: Option<&Stream>) -> Vec<(usize, &'a Target)> {
     let mut touched: Vec<usize> = stream.iter().flat_map(|s| s.targets.iter().copied()).collect();
     touched.sort_unstable();

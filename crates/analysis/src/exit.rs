@@ -105,7 +105,8 @@ fn exit_code_of_findings(report: &Report) -> u8 {
 }
 
 /// Whether the comparison with an earlier session (`--against`) is the only condition, and both sides measured the same
-/// thing: no finding relabels only one side, except a reached limit. The comparison then decides, as in `compare`.
+/// thing: the same findings relabel both sides, apart from findings about a reached limit. Then the comparison decides, as
+/// in `compare`.
 fn compares_like_with_like(report: &Report) -> bool {
     let Some(against) = report.against.as_ref().filter(|_| report.gates.is_empty()) else { return false };
     let comparison = &against.workload_comparison;

@@ -363,7 +363,7 @@ fn observe_lanes(case: &Case) -> Vec<ObservedLane> {
     last.stream.lanes.iter().map(lane).collect()
 }
 
-/// Returns the times of each CPU over all runs.
+/// Returns the times of each CPU over all runs, in ticks.
 fn observe_cpus(case: &Case) -> Vec<ObservedCpu> {
     let passed = |ran: &CaseRun| -> Option<Vec<ObservedCpu>> {
         let (start, stop) = (ran.snapshot(Moment::Start).ok()?, ran.snapshot(Moment::Stop).ok()?);
@@ -374,7 +374,7 @@ fn observe_cpus(case: &Case) -> Vec<ObservedCpu> {
     all.reduce(|sum, one| combine_cpus(sum, one, u64::saturating_add)).unwrap_or_default()
 }
 
-/// Combines the times of each CPU of two lists.
+/// Combines two lists of CPU times, CPU by CPU.
 fn combine_cpus(
     first: Vec<ObservedCpu>,
     second: Vec<ObservedCpu>,

@@ -317,7 +317,7 @@ pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
     }
 }
 
-/// Returns the words of the flags that accept findings.
+/// Returns the flags that accept findings as words of a command line: `--accept`, `D01`, `--accept`, `D08`.
 pub(crate) fn accept_words<'i>(ids: impl IntoIterator<Item = &'i CheckId>) -> Vec<String> {
     ids.into_iter().flat_map(|id| ["--accept".to_owned(), id.to_string()]).collect()
 }
@@ -330,8 +330,9 @@ pub(crate) fn accept_flags<'i>(ids: impl IntoIterator<Item = &'i CheckId>) -> St
 /// The commands of fathom that imitate another tool, so they have no `--accept`.
 const IMITATIONS: [&str; 3] = ["fio", "diskspd", "iometer"];
 
-/// Returns the command line that measured, with the base name of the program, to add `--accept` to. Empty if it is not
-/// known or has no such flag, and for several hosts, because the user typed it after a launcher such as `mpirun`.
+/// Returns the command line that measured, with the base name of the program, to add `--accept` to. Empty if the
+/// command is unknown or has no `--accept`. Also empty for several hosts, because the user typed the command after a
+/// launcher such as `mpirun`.
 pub(crate) fn measuring_command(command: &[String], has_hosts: bool) -> Vec<String> {
     let [program, subcommand, ..] = command else { return Vec::new() };
     if has_hosts || IMITATIONS.contains(&subcommand.as_str()) {

@@ -50,9 +50,9 @@ pub(crate) struct Fixture {
     pub(crate) device_time_share: f64,
     /// Requests of 4 KiB by other processes, per run, in the job's direction.
     pub(crate) foreign_ios: u64,
-    /// Share of the bytes that arrive below a loop device on the disk; `None` without a loop device.
+    /// Share of a loop device's bytes that arrive at the disk below it; `None` without a loop device.
     pub(crate) leaf_share: Option<f64>,
-    /// Share of the moved bytes, at most of the span, that are in the page cache when a run stops.
+    /// Share of the moved bytes (at most the span) that are in the page cache when a run stops.
     pub(crate) cached_share: f64,
     /// Share of the same moved bytes that are dirty when a run stops.
     pub(crate) dirty_share: f64,
@@ -79,7 +79,8 @@ pub(crate) struct Fixture {
     pub(crate) virtual_by: Known<Option<String>>,
     /// Time per operation of fathom's own loop and of its interface; `None` without a self test.
     pub(crate) tool_ns: Option<[f64; 2]>,
-    /// Arrivals per second of an open loop, with the lateness of every operation; `None` for a closed loop.
+    /// Arrivals per second of an open loop, and the lateness of every operation in ns (`None`: not recorded); `None` for a
+    /// closed loop.
     pub(crate) open_loop: Option<(f64, Option<u64>)>,
 }
 
@@ -459,7 +460,7 @@ impl Fixture {
         }
     }
 
-    /// Calls that submit without waiting; none if only one operation may be in flight.
+    /// Times of the calls that submit without waiting; empty if only one operation may be in flight.
     fn submit(&self) -> Histogram {
         let mut submit = Histogram::new();
         (0..if self.depth > 1 { self.ops } else { 0 }).for_each(|_| submit.record(SUBMIT_NS));

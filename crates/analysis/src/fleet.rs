@@ -88,7 +88,7 @@ pub(crate) fn complete_results(record: &Record, mut results: Vec<Measured>) -> V
     results
 }
 
-/// Finds the limiter of most hosts, with the sentence of the slowest of them.
+/// Finds the limiter that the most hosts have, with the sentence of the slowest of these hosts.
 fn find_limiter(fleet: &Fleet, result: &str) -> Option<Limiter> {
     let limited = || fleet.limited.iter().filter(|l| l.result == result);
     let most = limited().max_by_key(|l| l.hosts)?;

@@ -1,8 +1,9 @@
 //! The conditions of `--fail-if`: whether a result meets a condition, misses it, or neither can be shown.
 //!
 //! 1. Each run is one value: operations within a run resemble each other too much to count separately.
-//! 2. PASS needs the one-sided 95 % bound of the number within the limit, FAIL the other bound beyond it. A percentile of all runs together
-//!    must agree. If runs have too few operations for a percentile, counting the slow operations may still decide FAIL.
+//! 2. PASS needs the worse of two one-sided 95 % bounds within the limit, FAIL the better one beyond it. A percentile of
+//!    all runs together must agree. If runs have too few operations for a percentile, counting the slow operations may
+//!    still decide FAIL.
 //! 3. If a condition may be decided twice (`--settle`: after the first runs and after more runs), each decision may err
 //!    only half as often.
 //! 4. A condition on a load curve is about the highest load that meets the latency target.
@@ -95,7 +96,7 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
     all
 }
 
-/// Returns the limit for each kind of operation of the case that the condition is about.
+/// Returns a latency limit for each kind of operation that the condition is about. Returns any other limit unchanged.
 fn limits_by_kind(condition: &Condition, case: &Case) -> Vec<Limit> {
     let Limit::Latency { kind, percentile, at_most_ns } = &condition.limit else {
         return vec![condition.limit.clone()];
@@ -487,7 +488,8 @@ fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Gat
     })
 }
 
-/// Returns what an undecided answer counts as, if the user asked for that. Without a request, adds to the answer what to type.
+/// Returns what an undecided answer counts as by the user's request (`asked`); `None` if it counts as itself. Adds the
+/// text of [`judge_undecided`] to the answer.
 pub(crate) fn count_undecided(
     answer: &mut Option<ReportAnswer>,
     asked: Option<CountsAs>,

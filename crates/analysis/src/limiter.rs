@@ -327,7 +327,7 @@ fn from_waiting(case: &Case) -> Known<Limiter> {
 }
 
 /// Decides whether a stream spends its time inside a device that other streams share. Answers
-/// "device" only if that is true even if the other streams spent all their latency in the device.
+/// "device" only if this follows even when all latency of the other streams is counted as time in the device.
 fn from_waiting_on_shared_device(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     let device = case.counted_at_top()?;
     let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flushes().ms) as f64 * 1e6);
@@ -377,7 +377,7 @@ fn limiter_above_device(
             format!("{only}; the kernel merged {} operations into each request.", show_rate(1.0 / per_op));
         return Ok(limiter_of("merging", sentence, numbers));
     }
-    // The CPU time of such workers does not show whether they wait for storage.
+    // The CPU time of polling workers does not show whether they wait for storage.
     if let Some(option) = case.polling_option() {
         return Err(format!(
             "workers with option {option} are always on a CPU, so only {times} in the device is known"

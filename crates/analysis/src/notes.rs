@@ -1,5 +1,6 @@
 //! Notes of a report: events of the session, each once. They come from the plan, the runs and the end of the record, and change no number.
-//! The same file describes how the session ended, a busy machine, the stored files, and the jobs that a quick session (`--quick`) left out.
+//! This file also describes how the session ended, a busy machine, the stored files, and the jobs that a quick session
+//! (`--quick`) left out.
 
 use crate::findings::CaseAnswers;
 use crate::strategy::disturbed::{find_neighbour, is_disturbance_the_rule};

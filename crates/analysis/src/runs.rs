@@ -24,7 +24,7 @@ pub(crate) const MAX_ARRIVAL_DEVIATIONS: f64 = 3.0;
 pub struct Summary {
     /// Index of the job.
     pub job: usize,
-    /// Number of earlier runs of the job.
+    /// Number of earlier runs of the job; in a load curve, of runs at the same load.
     pub repeat: u32,
     /// Number of earlier attempts at this run.
     pub attempt: u32,
@@ -252,7 +252,7 @@ impl CellRun {
     }
 }
 
-/// Returns the runs of cells that count, in order of time. Leaves out interrupted runs.
+/// Returns the counting runs of all cells, in order of time. Leaves out interrupted runs.
 pub fn cell_runs(record: &Record) -> Vec<CellRun> {
     counting_cell_runs(&cell_attempts(record))
 }

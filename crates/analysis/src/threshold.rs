@@ -1,6 +1,6 @@
 //! Thresholds: types that print themselves on the page of a check, and the margins and tolerances of comparisons.
 //!
-//! A number is FASTER or SLOWER only if its interval lies beyond the margin. It is the SAME if the interval lies within the tolerance, which
+//! A number is FASTER or SLOWER only if its interval is beyond the margin. It is the SAME if the interval is within the tolerance, which
 //! is at least the margin.
 
 use std::cmp::Ordering;

@@ -298,8 +298,8 @@ impl<'b> Bytes<'b> {
 pub const MAGIC: &[u8] = b"fathom capture 1\n";
 /// Number of bytes of a frame before its content.
 const FRAME_HEAD_BYTES: usize = 9;
-/// Maximum number of bytes in a frame. LZ4 makes a block that it cannot compress longer, by less than one part in 200. The limit bounds the
-/// memory that a wrong length can take.
+/// Maximum number of bytes in a frame. A block that LZ4 cannot compress grows, by less than one part in 200. The limit bounds the memory
+/// that a wrong length can take.
 const MAX_FRAME_BYTES: usize = MAX_BLOCK_BYTES + MAX_BLOCK_BYTES / 200;
 
 /// The kinds of frames, with their letters.

@@ -63,7 +63,8 @@ fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
     if origin.partition.is_none() {
         all.push(counter("flushes", counted.flushes().ios, done.flushes));
     } else if let Some(writes) = all.get_mut(1) {
-        // A flush without data has no sector, so its partition is unknown. None, some or all of them are writes of this partition.
+        // A flush without data has no sector, so its partition is unknown. Any number of these flushes, from none to all, may be
+        // counted as writes of this partition.
         writes.captured = writes.counted.clamp(done.writes, done.writes + done.empty_flushes);
     }
     Ok(all)

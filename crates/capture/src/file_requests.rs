@@ -78,7 +78,7 @@ pub(crate) fn merge_ranges(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     out
 }
 
-/// Returns the ranges that are in both lists.
+/// Returns the intersection of two lists of ranges. In each list the ranges are ordered and do not overlap.
 fn intersection(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let (mut out, mut i, mut j) = (Vec::new(), 0, 0);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {

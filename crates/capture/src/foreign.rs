@@ -9,7 +9,8 @@
 //! * fio's iolog (fio's documentation, "Trace file format"): versions 2 and 3 are read, version 3 is written. Version 2: `file action
 //!   [offset length]`, and `file wait ms length`: the next operation starts at least `ms` after fio did, as in fio's code
 //!   (`read_iolog_get`) and unlike its documentation. Version 3: `us file action [offset length]`, where `us` is the time since the
-//!   beginning. Each file of a log gets a separate region of 2 TiB, in the order of the `add` lines. A log has no latencies, tasks or FUA.
+//!   beginning. Each file of a log gets a separate region of 2 TiB, in the order in which the log first names the files. A log has no
+//!   latencies, tasks or FUA.
 //!
 //! The events of blktrace and blkparse are ordered and paired like the kernel's trace (`trace::pairing`).
 

@@ -626,7 +626,8 @@ struct Chain {
 
 impl Chain {
     /// Adds an operation. Returns the distance to the earlier operation that it waits for, and the time in ns between the completion of
-    /// the earlier operation and the issue of the new one. `None` if the earlier operation is `reach` or more operations back.
+    /// the earlier operation and the issue of the new one. `None` if no operation has completed yet, or if the earlier operation is
+    /// `reach` or more operations back.
     fn add(&mut self, operation: &Operation, reach: u64) -> Option<(u64, u64)> {
         while let Some(Reverse((done_ns, number))) = self.in_flight.peek().copied() {
             if done_ns > operation.issue_ns {

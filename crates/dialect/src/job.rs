@@ -138,8 +138,8 @@ fn point(problem: &Problem, phase_settings: &[PhaseSettings]) -> Diagnostic {
     diagnostic
 }
 
-/// A problem as a diagnostic. The place is the first of the problem's keys that this table or an outer
-/// one sets. If none does, the place is the table's heading.
+/// A problem as a diagnostic. The place is the first of the problem's keys that is set in this table
+/// or in an outer one. If no key is set, the place is the table's heading.
 fn point_in(settings: &Settings, problem: &Problem) -> Diagnostic {
     let mut places = problem.keys.iter().filter_map(|key| settings.spans.get(key)).cloned();
     let mut diagnostic = Diagnostic::new(places.next().unwrap_or(settings.head.clone()), problem.in_toml());

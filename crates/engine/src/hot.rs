@@ -6,8 +6,8 @@
 //! 3. It reaps completions and counts them: in the measured window into the current block,
 //!    otherwise only into the totals.
 //! 4. One timestamp is taken directly before each call that submits operations, and one directly
-//!    after completions were reaped. The depth is the integral of operations in flight over the same
-//!    timestamps, but separate from the latencies, so that Little's law checks both.
+//!    after completions were reaped. The depth is integrated from the operations in flight at these
+//!    timestamps, not from the latencies, so that Little's law is a real check.
 //! 5. At the end of an interval the block goes to the collector. Stages are warm-up, measured
 //!    window and cool-down.
 
@@ -33,7 +33,7 @@ const PAUSE_LIMIT_NS: u64 = 100_000_000;
 struct Slot {
     /// Timestamp of the submission.
     submitted_at: u64,
-    /// Timestamp from which latency counts in an open loop.
+    /// Timestamp from which latency counts in an open loop; `u64::MAX` for an operation without conditions.
     due: u64,
     length: u32,
     lane: u16,
@@ -76,7 +76,7 @@ pub(crate) struct Loop<'a, E, R> {
     budget: Budget,
     block: Box<Block>,
     totals: Totals,
-    /// Number of further failed operations that are tolerated. At 0 the worker gives up.
+    /// Number of further failed operations until the worker gives up. Ignored errors do not count.
     failures_left: u64,
     /// The timestamp up to which the depth integral is complete, and the integral since the start
     /// of the interval, in operations times ticks.
@@ -84,9 +84,9 @@ pub(crate) struct Loop<'a, E, R> {
     last_completion: u64,
     /// The most recent timestamp.
     now: u64,
-    /// Timestamp of the start.
+    /// Timestamp at which the worker started.
     start: u64,
-    /// The timestamp that arrival times count from.
+    /// Timestamp of the end of the start delay. Arrival times count from it.
     arrivals_start: u64,
     /// First and last timestamp of the measured window.
     window: Range<u64>,
@@ -109,7 +109,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             (0_u32..).zip(sources).map(|(i, s)| Lane::new(s, i * per_lane..(i + 1) * per_lane)).collect();
         let count = lanes.len() as u32;
         let slot = Slot { submitted_at: 0, due: 0, length: 0, lane: 0, kind: Kind::Read };
-        // A depth search starts with a smaller depth. So take the maximum before the search sets it.
+        // A depth search starts with a smaller depth. So compute the maximum before the search lowers the
+        // depth.
         let in_flight_limit = count * spec.depth;
         let search = spec.latency_target.map(|target| Search::new(target, spec.depth));
         if let Some(search) = &search {
@@ -267,7 +268,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.batch.clear();
     }
 
-    /// Counts the first `reaped` completions in `done`. Their time is the last timestamp.
+    /// Counts the first `reaped` completions in `done`, as completed at `now`.
     #[inline]
     fn handle_completions(&mut self, reaped: usize) -> Result<(), String> {
         self.integrate(self.now);
@@ -361,7 +362,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.next_lane = if self.next_lane + 1 == self.lanes.len() { 0 } else { self.next_lane + 1 };
     }
 
-    /// Writes the data of a write into its slot.
+    /// Fills a slot with `bytes` bytes of data to write.
     #[inline]
     fn fill(&mut self, slot: u32, bytes: u32) {
         self.spec.maker.fill(&mut self.engine.slot_mut(slot)[..bytes as usize]);
@@ -380,7 +381,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         }
         let time = self.engine.time();
         let admit = |now| self.lanes[lane_index].admit(op, self.arrivals_start, now, time);
-        // The last timestamp may be old if the last iteration waited or reaped nothing, so read the clock.
+        // `self.now` may be old, for example after a pause. So read the clock before holding the operation
+        // back.
         let admission = match admit(self.now) {
             Admission::At(earliest) if earliest <= time.now() => admit(earliest),
             other => other,
@@ -397,9 +399,9 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         None
     }
 
-    /// Returns how many completions to wait for while a lane is held back: 1, or 0 if nothing is in
-    /// flight. Does not wait if a lane waits for a time, or if the batch is full: another lane may
-    /// then have room.
+    /// Returns how many completions to wait for while a lane is held back, usually 1. Returns 0 if
+    /// nothing is in flight, if a lane waits for a time, or if the batch is full, because another
+    /// lane may then have room.
     #[cold]
     fn completions_to_await(&self, in_flight_after: u32) -> u32 {
         let batch_is_full = self.batch.len() == self.spec.batch.submit as usize;
@@ -571,7 +573,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
 const WRONG_DATA_ERRNO: i32 = 84;
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
-    /// Counts a completion in the measured window. Its time is the last timestamp.
+    /// Counts an operation that completed in the measured window, at `now`.
     #[inline]
     fn count_in_window(&mut self, done: Done) {
         let Slot { submitted_at, due, length, lane, kind } = self.slots[done.slot as usize];

@@ -29,7 +29,7 @@ pub(crate) struct Link {
     pub(crate) stop: Arc<AtomicBool>,
     /// Set if a worker ended with an error.
     pub(crate) failed: Arc<AtomicBool>,
-    /// A number that grows while the worker makes progress. The starter takes a worker whose number stands still for stuck.
+    /// A counter that grows while the worker makes progress. If it stops growing, the worker is reported as stuck.
     pub(crate) heartbeat: Arc<AtomicU64>,
 }
 
@@ -278,9 +278,10 @@ pub struct WorkerOutcome {
     pub window_ns: u64,
     /// Time from the worker's first reading of the clock to its last, in ns.
     pub wall_ns: u64,
-    /// Resources used in this time.
+    /// Resources that the worker used during the load, including the wait for the start time.
     pub usage: Usage,
-    /// CPU cycles and instructions in this time, or why they were not counted; `None` if the worker did not begin.
+    /// CPU cycles and instructions during the load, or why they were not counted; `None` if the worker did not
+    /// begin.
     pub cpu_counters: Option<Result<CpuCounts, String>>,
     /// Time that the worker waited for a CPU, in ns, or why it is unknown; `None` if the worker did not begin.
     pub ready_ns: Option<Result<u64, String>>,
@@ -311,7 +312,7 @@ pub struct WorkerOutcome {
 pub struct WrongRead {
     /// Index of the file.
     pub file: u16,
-    /// First byte of the read.
+    /// Offset of the read in bytes.
     pub offset: u64,
     /// Length in bytes.
     pub length: u32,

@@ -277,7 +277,7 @@ impl Priorities {
     }
 }
 
-/// Counts of each target and kind, for lanes with several targets and for short buckets. All memory is allocated before the first operation.
+/// Counts by target and kind: totals, and a time series unless `bucket_ns` is 0. All memory is allocated before the first operation.
 pub(crate) struct ByTarget {
     /// Length of a bucket in ns; 0 for totals only.
     bucket_ns: u64,

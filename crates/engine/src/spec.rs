@@ -46,7 +46,7 @@ pub struct WorkerSpec {
     pub slot_bytes: u32,
     /// Whether any operation writes.
     pub writes: bool,
-    /// Options of the engine, from its table.
+    /// The engine options that are set. Their names are in [`EngineFacts::options`].
     pub options: Options,
     /// Cache mode of the files.
     pub cache: Cache,

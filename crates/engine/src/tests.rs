@@ -272,7 +272,7 @@ fn an_open_loop_on_time_has_no_lateness() {
     let mut spec = with(spec("sim", 4, 1_000_000_000), constant);
     spec.open_loop = true;
     let ran = ran(spec);
-    // The operation that arrives every millisecond completes 0.1 ms later.
+    // Each millisecond one operation arrives. It completes 0.1 ms later.
     assert_eq!(ran.latency.count(), 1000);
     assert_eq!((ran.latency.max_ns(), ran.service.max_ns()), (Some(LATENCY_NS), Some(LATENCY_NS)));
     assert_eq!(ran.lateness.max_ns(), Some(0));

@@ -77,7 +77,7 @@ enum Step {
     End,
 }
 
-/// One half of a verification: provides the next step and takes completions.
+/// One half of a verification, writing or reading back: provides the next step and takes completions.
 trait Work {
     fn next(&mut self) -> Step;
     /// Generates the data of a write.
@@ -189,7 +189,7 @@ impl Flight {
     }
 }
 
-/// Parameters of a verification's writing.
+/// Parameters of [`write()`].
 pub struct Writing<'a> {
     /// The verification to write.
     pub verification: &'a Verification,

@@ -35,7 +35,7 @@ fn run_task<E: Engine, R: Recorder>(task: &mut Task) -> WorkerOutcome {
             return WorkerOutcome::failed(why.sentence);
         }
     };
-    // Open the file before the start: after the start every microsecond counts.
+    // Open these files before the start: after the start every microsecond counts.
     let run_queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
     let waited_ns = || run_queue.as_ref().map_err(Clone::clone)?.waited_ns().map_err(|e| e.to_string());
     let io_file = IoFile::open();

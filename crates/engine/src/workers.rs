@@ -214,8 +214,8 @@ impl Workers {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Returns a message about the first worker that has been in one system call for too long;
-    /// `None` if there is none.
+    /// Returns a message about the first worker whose heartbeat has stopped for too long, usually
+    /// because a system call does not return; `None` if there is none.
     pub fn find_stuck(&mut self) -> Option<String> {
         let now = Instant::now();
         for worker in self.all.iter_mut().filter(|w| !w.thread.is_finished()) {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(super) const PINGS: u32 = 24;
 /// Maximum number of series. A further series is sent only if all round trips so far took longer than [`SHORT_NS`].
 pub(super) const SERIES: u32 = 5;
-/// A round trip of this many ns is short enough: half of it is shorter than any storage operation.
+/// A round trip of at most this many ns is short enough: the error of the offset is then at most 50 us.
 pub(super) const SHORT_NS: u64 = 100_000;
 
 /// The reading of another host's clock.

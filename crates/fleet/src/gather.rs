@@ -34,7 +34,8 @@ const LAST_MESSAGES_AFTER_SIGNAL: Duration = Duration::from_millis(300);
 const LAST_MESSAGES_OF_RECENT_HOST: Duration = Duration::from_millis(600);
 /// Maximum number of hosts with a note about the broken run.
 const BROKEN_RUN_NOTES_MAX: usize = 16;
-/// How long the other hosts wait until rank 0 has written the report. If a host left earlier, the launcher would end rank 0.
+/// How long the other hosts wait for the report of rank 0 after the measurement ended early or was stopped. If a host left earlier, the
+/// launcher would end rank 0.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A host without a last message is lost if it has been silent for this long: two heartbeats are missing.
 const LOST_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 /// Hosts count as running equally long if all hosts ran during at least this share of the time in which any host ran.
 const EQUALLY_LONG_SHARE: f64 = 0.99;
-/// Maximum number of worker notes per stream. The first ones in alphabetical order are kept.
+/// Maximum number of notes of a stream's workers, in each of `used` and `fallbacks`. The first ones in alphabetical order are kept.
 const WORKER_NOTES_MAX: usize = 16;
 /// Operations and bytes of the common time are counted in thousandths, because an interval may be only partly in this time.
 const THOUSANDTHS: f64 = 1_000.0;
@@ -38,8 +38,8 @@ pub(super) struct RunParts {
 
 /// When the load of each stream ran, by phase.
 pub(super) type Times = BTreeMap<usize, Windows>;
-/// When all hosts ran, by phase and stream: the first and the last ns after the common start.
-/// Contains only streams that ran longer on some hosts than on others.
+/// When all hosts ran, by phase and stream: `[from, until]` in ns after the common start. Contains only streams that ran longer on some
+/// hosts than on others.
 pub(super) type CommonTimes = BTreeMap<usize, BTreeMap<usize, [u64; 2]>>;
 
 impl RunParts {
@@ -111,8 +111,8 @@ pub(super) struct Phase {
     common: Option<BTreeMap<usize, BTreeMap<Kind, [u64; 2]>>>,
 }
 
-/// One phase of a run on all hosts. `common_ns` is the shortest time of a stream in which all hosts ran. `longest_ns` is the longest
-/// time of a stream in which any host ran.
+/// One phase of a run on all hosts. `common_ns` is the time in which all hosts ran, of the stream for which this time is shortest.
+/// `longest_ns` is the time in which any host ran, of the stream for which this time is longest.
 pub(super) struct Merged {
     pub(super) start: RunStart,
     pub(super) end: RunEnd,
@@ -360,7 +360,7 @@ pub(super) fn start_spread(
     }
 }
 
-/// The parts of a run on one host, with its intervals.
+/// A run on one host, with its intervals: `ops` reads that took `ns` each. The run ended `until_ns` after the start.
 #[cfg(test)]
 fn ran(
     rank: u32,
@@ -402,7 +402,7 @@ fn ran(
     (RunParts { phases, disturbed: Vec::new() }, vec![intervals])
 }
 
-/// The phase of hosts `a` and `b`.
+/// Adds up the runs of the hosts `a` and `b`, and returns the first phase.
 #[cfg(test)]
 fn merged(hosts: [(RunParts, Vec<Vec<Interval>>); 2]) -> Merged {
     let mut times = Times::new();

@@ -33,7 +33,7 @@ pub(super) struct RunProgress {
 #[derive(Clone, Debug, Default)]
 struct Host {
     operations: u64,
-    /// When the count last grew, in ns of the receiver's clock; `None` without load.
+    /// When `operations` last grew, in ns of the receiver's clock; `None` without load.
     grew_ns: Option<u64>,
     /// Whether the host was already reported as hung in this run.
     is_reported: bool,

@@ -250,7 +250,7 @@ impl Hosts {
         readings.recv().unwrap_or_default()
     }
 
-    /// Registers the flag that stops this host's load. It is set when another host ends the measurement.
+    /// Registers the flag that stops this host's load. The flag is set when the measurement ends early.
     pub fn register_stop(&self, stop: &Arc<AtomicBool>) {
         self.shared.register_stop(stop);
     }
@@ -466,8 +466,8 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Waits until every host is at this step. Returns the first reason in the order of ranks,
-    /// after the name of its host; `None` if no host has a reason.
+    /// Waits until every host is at this step. `own` is this host's reason not to continue. Returns the reason of the lowest rank that has
+    /// one, after the name of that host; `None` if no host has a reason.
     ///
     /// # Errors
     /// If the measurement ended early.
@@ -578,8 +578,8 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Waits until all hosts have written. Returns the state that another host has written: the one `shift` ranks after this host. `own`
-    /// is the state of this host.
+    /// Waits until all hosts have written their data. Returns the state that another host has written: the one `shift` ranks after this
+    /// host. `own` is the state of this host.
     ///
     /// # Errors
     ///

@@ -292,7 +292,7 @@ pub(super) fn planned(engine: &str, span_bytes: u64, kernel: &str) -> Planned {
     Planned { plan, machine }
 }
 
-/// The size option of a made file.
+/// Option for the size of files that fathom makes.
 const SIZE: &str = "--size";
 /// Origin of a setting that has its default.
 const DEFAULT: &str = "default";

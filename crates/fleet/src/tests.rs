@@ -119,7 +119,7 @@ fn no_host_begins_a_phase_that_one_cannot_begin() {
     });
 }
 
-/// A number of hosts with which one host has a parent other than rank 0 in the tree.
+/// With this number of hosts, the parent of the last host in the tree is rank 1, not rank 0.
 const TWO_LEVELS: usize = 18;
 
 #[test]

@@ -56,13 +56,13 @@ pub(super) enum TransportRequest {
 pub(super) struct Shared {
     early_end: Mutex<Option<(EarlyEnd, Instant)>>,
     stop: Mutex<Option<Arc<AtomicBool>>>,
-    /// Completed operations of the current run, for the next heartbeat.
+    /// Completed operations of the current phase, for the next heartbeat.
     pub(super) operations: AtomicU64,
     /// 99th percentile of the latency in ns; 0 if unknown.
     pub(super) p99_ns: AtomicU64,
     /// Whether the measuring thread should compute `p99_ns` again before the next heartbeat.
     pub(super) wants_p99: AtomicBool,
-    /// Whether a run is being measured, on this host or while this host has no part in it. The transport thread then polls less often.
+    /// Whether a run is being measured, even if this host has no part in it. The transport thread then polls less often.
     pub(super) is_measuring: AtomicBool,
     /// Whether this host is under load.
     pub(super) is_loaded: AtomicBool,
@@ -163,8 +163,8 @@ impl Shared {
         since(self.polled_ns.load(Ordering::Relaxed))
     }
 
-    /// Returns the receiver of an MPI send that does not return, and how long that has lasted;
-    /// `None` up to [`HEARTBEAT_INTERVAL`]. During the send this host hears no other host.
+    /// Returns the receiver of an MPI send that does not return, and how long that has lasted; `None` if that has lasted no longer than
+    /// [`HEARTBEAT_INTERVAL`]. During the send this host hears no other host.
     fn stalled_send(&self) -> Option<(usize, Duration)> {
         let rank = self.sending_to.load(Ordering::Relaxed).checked_sub(1)?;
         Some((rank, self.stall())).filter(|(_, stall)| *stall > HEARTBEAT_INTERVAL)
@@ -185,8 +185,8 @@ impl Shared {
     }
 
     /// Returns the other ranks whose silence is at most two heartbeat intervals shorter than `silent`, and for how long each has been
-    /// silent. They may have fallen silent before `rank`: heartbeats are [`HEARTBEAT_INTERVAL`] apart, and each may be late by one interval.
-    /// Empty while an MPI send does not return, because this host then hears no other host.
+    /// silent. They may have fallen silent before `rank`: heartbeats are [`HEARTBEAT_INTERVAL`] apart, and each may be late by one
+    /// interval. Empty while an MPI send does not return, because this host then hears no other host.
     pub(super) fn silent_about_as_long(
         &self,
         rank: usize,
@@ -271,7 +271,7 @@ impl Transport {
     /// Runs until the measuring thread asks to leave or ends.
     pub(super) fn run(mut self) {
         loop {
-            // Handle one request per round. If there are a thousand messages to send, this host must still receive.
+            // Handle one request per pass of the loop. If there are a thousand messages to send, this host must still receive.
             let request = self.requests.try_recv();
             let has_more = request.is_ok();
             match request {

@@ -70,7 +70,7 @@ pub enum Change {
     Note(String),
 }
 
-/// Changes the annotations of a session and prints them.
+/// Changes the annotations of a session, and prints its tags and the number of its notes.
 ///
 /// # Errors
 ///

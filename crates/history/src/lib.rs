@@ -1,8 +1,8 @@
 //! The history: all sessions that were measured on this machine or imported.
 //!
 //! The session files contain the results. A file next to each session contains the user's tags and notes. The SQLite database
-//! `history.db`, one directory above, indexes both and can be rebuilt from them at any time. Each query compares the index with the files
-//! by name, size and time, and so detects sessions that were copied or removed without fathom.
+//! `history.db`, one directory above the session files, is an index of all these files and can be rebuilt from them at any time. Each
+//! query compares the index with the files by name, size and time, and so detects sessions that were copied or removed without fathom.
 //!
 //! This file scans the directories of sessions and finds the session that the user names: a path, an id, `last` or `last~N`, a tag, or a
 //! part of an id, in this order. `last` counts back from the newest session that has ended.
@@ -162,14 +162,14 @@ fn explain_unknown_word(files: &Files, word: &str) -> String {
 /// Maximum number of sessions suggested for a misspelt id.
 const MAX_NEAREST: usize = 3;
 
-/// Returns the ids that are most similar to a misspelt one, the most similar first, then the newest; empty if none is similar. `last` is
-/// a candidate too. Also compares the word with both ends of each id, since `fathom list` may print only the end.
+/// Returns the ids that are most similar to a misspelt one, the most similar first. Of equally similar ids, the newest is first. `last` is
+/// a candidate too. Empty if none is similar. Also compares the word with both ends of each id, since `fathom list` may print only the end.
 fn nearest<'f>(files: &'f Files, word: &str) -> Vec<&'f str> {
     const LIKENESS: f64 = 0.75;
     let length = word.chars().count();
     let likeness = |id: &str| {
         let chars: Vec<char> = id.chars().collect();
-        // A character may be missing, or one too many.
+        // The word may have a character too few or too many.
         let lengths = length.saturating_sub(1).max(1)..=length.saturating_add(1).min(chars.len());
         let ends = lengths.flat_map(|n| [&chars[..n], &chars[chars.len() - n..]]);
         let ends = ends.map(|end| end.iter().collect::<String>()).chain([id.to_owned()]);
@@ -270,7 +270,7 @@ struct Files {
     is_quiet: bool,
 }
 
-/// A session file, with a stamp that changes with it.
+/// A session file, with a stamp that shows whether the file or its annotations have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SessionFile {
     id: String,

@@ -92,7 +92,9 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the table of these entries, newest first. Its columns are the results of the newest entry that has results.
+/// Returns the table of these entries, which must be sorted newest first. The columns are the results of the newest entry that has results.
+/// A table of devices has only the newest entry of each device. If the newest results are those of a sweep, a table of devices is made by
+/// [`table_of_settings`].
 pub(super) fn table_of_latest(entries: &[Entry], rows_of: RowsOf, beyond_limit: u64) -> SessionTable {
     let newest = entries.iter().find(|e| !e.figures.is_empty() || !e.settings.is_empty());
     if rows_of == RowsOf::Devices && newest.is_some_and(|e| !e.settings.is_empty()) {
@@ -215,8 +217,8 @@ fn device_name(device: &Device) -> String {
     format!("{} {model}", device.name).trim().to_owned()
 }
 
-/// Returns the identity of the disks: their serial numbers, otherwise their names on this host, or the targets if there
-/// is no device.
+/// Returns what identifies each disk: its serial number, otherwise the session's hosts with its name and model. Without
+/// a disk, the session's hosts with each target.
 fn disk_identities(entry: &Entry) -> Vec<String> {
     let here = |name: &str| format!("{} {name}", entry.hosts.join(","));
     let disk_identity = |d: &Device| d.serial.clone().unwrap_or_else(|| here(&device_name(d)));

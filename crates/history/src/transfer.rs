@@ -39,7 +39,8 @@ pub struct Export {
 /// Writes each session to a file, and prints the path of the file. Does not replace existing files in a directory.
 ///
 /// # Errors
-/// [`Failure::Usage`] if a word names no session, or if a path exists. [`Failure::Refused`] if a file cannot be written.
+/// [`Failure::Usage`] if a word names no session, or if a file exists that must not be replaced. [`Failure::Refused`] if a file cannot be
+/// written.
 pub fn export(request: &Export) -> Result<ExitCode, Failure> {
     let sessions = request.sessions.iter().map(|word| find_session(word)).collect::<Result<Vec<_>, _>>()?;
     let format = format(request)?;

@@ -10,7 +10,7 @@ use rustix::fs::FileType;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Minimum expected duration for which the view appears by default. A shorter measurement would end before the user could read it.
+/// Minimum expected duration for which the view appears by default. A shorter measurement would end before the user could read the view.
 const VIEW_TIME_MIN: Duration = Duration::from_secs(5);
 /// Minimum terminal size, in columns and rows, on which the view appears by default.
 const VIEW_SIZE_MIN: (u16, u16) = (40, 10);

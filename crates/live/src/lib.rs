@@ -43,7 +43,7 @@ pub struct Live {
 /// Units of the progress of a whole measurement.
 const PROGRESS_UNITS: u64 = 1000;
 
-/// How much of a step or of the measurement is complete: `part` of `total`.
+/// How much of a step or of the measurement is complete: `part` of `total`. A `total` of 0 is unknown.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     part: u64,
@@ -51,12 +51,12 @@ struct Progress {
 }
 
 impl Progress {
-    /// The completed part of the measurement, in 1/[`PROGRESS_UNITS`].
+    /// Returns the progress of the measurement from its completed part in 1/[`PROGRESS_UNITS`].
     fn of_measurement(part: u64) -> Self {
         Self { part, total: PROGRESS_UNITS }
     }
 
-    /// The completed share of the total, if the total is known.
+    /// Returns the completed share, from 0 to 1; `None` if the total is unknown.
     fn share(self) -> Option<f64> {
         (self.total > 0).then(|| self.part.min(self.total) as f64 / self.total as f64)
     }
@@ -73,8 +73,8 @@ enum Display {
     Quiet,
 }
 
-/// Chooses the runs that a display of lines announces: the first ten. After these, a run whenever the progress grew by 10 % of the
-/// measurement, or five minutes passed, since the last line.
+/// Chooses the runs that get a line: the first ten, and later each run that begins when the progress has grown by 10 % of the
+/// measurement, or five minutes have passed, since the last line.
 #[derive(Debug, Default)]
 struct RunLines {
     printed: usize,
@@ -88,7 +88,7 @@ impl RunLines {
     /// After this time without a line, the next run gets one: services that run tests end a program that prints nothing for ten minutes.
     const PERIOD: Duration = Duration::from_secs(300);
 
-    /// Whether a run that begins now gets a line. If so, counts it.
+    /// Whether a run that begins now gets a line. If so, counts the line.
     fn is_due(&mut self, now: Instant, progress: u64) -> bool {
         let is_due = self.printed < Self::FIRST
             || self.last.is_none_or(|(at, before)| {
@@ -257,14 +257,14 @@ impl Live {
         view.change(|state| state.result_count = rows);
     }
 
-    /// Begins a run, with the counters at its start and its queue depth.
+    /// Begins a run. `first` has the counters at the start of the run, and `depth` is its queue depth.
     pub fn begin_run(&self, start: &RunStart, first: &Snapshot, depth: u64) {
         let Some(view) = self.view() else { return };
         view.begin_run(start.clone(), first.clone());
         view.change(|state| state.begin_run(depth));
     }
 
-    /// Returns a collector for the blocks of the workers; `None` without a view. `interval_ns` is the length of a block.
+    /// Returns a collector for the figures of the workers, which hand in a block per `interval_ns`. `None` without a view.
     pub fn collect_recent(&self, interval_ns: u64) -> Option<Recent> {
         self.view().map(|_| Recent::new(interval_ns))
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of draws per second while a step progresses.
 const DRAWS_PER_S: u32 = 8;
-/// Maximum columns of the bar. It has fewer if the message needs the room.
+/// Maximum columns of the bar. The bar is shorter if the message needs the room.
 const BAR_COLUMNS: usize = 24;
 const FEWEST_BAR_COLUMNS: usize = 8;
 /// Escape sequence that clears the current line.

@@ -200,8 +200,8 @@ impl State {
         }
     }
 
-    /// Shows new figures of the workers. If no operation completed since the previous figures, the
-    /// shown latencies remain unchanged, except if the rate is 0.
+    /// Shows new figures of the workers. If no operation completed since the previous figures, keeps the
+    /// shown latencies; if the rate is 0, they become unknown.
     pub(super) fn show_figures(&mut self, figures: RecentFigures) {
         let is_silent = figures.rate.is_some_and(|r| r.iops == 0.0);
         let latency_ns =
@@ -277,12 +277,12 @@ fn append<T>(queue: &mut VecDeque<T>, new: impl IntoIterator<Item = T>, max_item
 
 /// Minimum time between two updates of the figures.
 const FIGURES_INTERVAL: Duration = Duration::from_millis(500);
-/// A worker that hands in no new block for this long after the end of an interval counts as idle.
+/// A worker counts as idle if its next block is late by more than this.
 const IDLE_AFTER: Duration = Duration::from_millis(500);
 
 /// Sums of the workers' blocks that were not shown yet, and the last rate of each worker.
 pub struct Recent {
-    /// A worker without a new block for this long is idle.
+    /// A worker whose last block is older than this is idle: the length of a block and [`IDLE_AFTER`].
     idle_after: Duration,
     workers: BTreeMap<u32, WorkerBlocks>,
     latency: Histogram,
@@ -334,7 +334,7 @@ pub(crate) struct RecentFigures {
 }
 
 impl Recent {
-    /// Collects blocks of this length.
+    /// Creates a collector for blocks of `interval_ns` each.
     pub(crate) fn new(interval_ns: u64) -> Self {
         Self {
             idle_after: Duration::from_nanos(interval_ns) + IDLE_AFTER,
@@ -521,7 +521,7 @@ fn worker_rates_use_their_own_time_and_unknown_is_not_zero() {
     let pulse = recent.take_figures(begun + 2 * FIGURES_INTERVAL).unwrap_or_default();
     assert_eq!(pulse.rate, Some(Rate { iops: 1_500.0, bytes_per_s: 1_500.0 * 4096.0, depth: 8.0 }));
     assert_eq!((pulse.latency_ns[0], pulse.latency_ns[2], pulse.so_far.ops), (Some(1000), Some(1000), 200));
-    // Until the next block a worker keeps its rate; one that is silent for long is idle.
+    // A worker keeps its rate until its next block. After a long time without a block, it is idle.
     let next = recent.take_figures(begun + 3 * FIGURES_INTERVAL).unwrap_or_default();
     assert_eq!((next.rate, next.is_new), (pulse.rate, false));
     let silent = recent.take_figures(begun + 20 * FIGURES_INTERVAL).unwrap_or_default();

@@ -260,7 +260,7 @@ pub(super) enum Key {
     Help,
 }
 
-/// The source of keys.
+/// The controlling terminal, from which keys are read.
 pub(super) struct Keys(OwnedFd);
 
 impl Keys {
@@ -286,8 +286,8 @@ impl Keys {
     }
 }
 
-/// Returns the keys typed so far. While another process has the terminal, returns none: they are for that process. If the terminal is
-/// gone, sets `keys` to `None`, because further reads would only use CPU time.
+/// Returns the keys typed so far. While another process has the terminal, returns none: the keys are for that process. If the terminal
+/// is gone, sets `keys` to `None`, because further reads would only use CPU time.
 pub(super) fn read_keys(keys: &mut Option<Keys>) -> Vec<Key> {
     let Some(source) = keys.as_ref().filter(|_| is_taken()) else { return Vec::new() };
     let typed = source.read();
@@ -297,7 +297,7 @@ pub(super) fn read_keys(keys: &mut Option<Keys>) -> Vec<Key> {
     typed.unwrap_or_default()
 }
 
-/// Parses keys. A key that sends several bytes, such as an arrow, does nothing.
+/// Parses the bytes of one read. Returns no key if they contain an escape sequence, such as that of an arrow key.
 fn keys(bytes: &[u8]) -> Vec<Key> {
     if bytes.contains(&0x1b) {
         return Vec::new();

@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 const DRAW_INTERVAL: Duration = Duration::from_millis(250);
 /// Minimum time between two samples of the counters.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
-/// Elapsed time per CPU time of the view thread: 100 limits it to 1 % of a CPU.
+/// Elapsed time per CPU time of the view thread: 100 limits the thread to 1 % of a CPU.
 const TIME_PER_CPU_TIME: u32 = 100;
 /// Name of the thread. The kernel cuts it after 15 characters.
 const NAME: &str = "fathom-live";
@@ -291,7 +291,8 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// Returns the time of the next draw. The draw interval and the CPU time used so far determine it.
+/// Returns the time of the next draw: when the CPU time of the view thread (`used`) is at most 1 % of the time since `began`, but
+/// at least [`DRAW_INTERVAL`] and at most [`DRAW_INTERVAL_MAX`] after the previous draw (`drawn`).
 fn draw_time(began: Instant, drawn: Option<Instant>, used: Duration) -> Instant {
     let by_cpu_time = began + used * TIME_PER_CPU_TIME;
     drawn.map_or(began, |at| by_cpu_time.clamp(at + DRAW_INTERVAL, at + DRAW_INTERVAL_MAX))
@@ -301,8 +302,7 @@ fn draw_time(began: Instant, drawn: Option<Instant>, used: Duration) -> Instant 
 const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum time between two draws. A view that does not change for longer seems to hang.
 pub(super) const DRAW_INTERVAL_MAX: Duration = Duration::from_secs(5);
-/// A process scan is compared with the previous one only if the previous one is at most this old. The limit is longer than the maximum
-/// time between two draws.
+/// Maximum age of a process scan that is compared with the next scan. It is longer than the maximum time between two draws.
 const SCAN_AGE_MAX: Duration = Duration::from_secs(2 * DRAW_INTERVAL_MAX.as_secs());
 /// Prefix of the names of worker threads. These end with a number. Other threads with this prefix,
 /// such as that of the view, are ignored.
@@ -430,7 +430,7 @@ pub struct WatchView {
 }
 
 impl WatchView {
-    /// Takes the terminal; `None` if it is not suitable.
+    /// Starts the view on the terminal; `None` if the terminal is not suitable.
     ///
     /// # Errors
     ///

@@ -1,11 +1,12 @@
 //! Cgroups: one for fathom alone, so that the kernel counts fathom's I/O separately, and the limits of the cgroups above.
 //!
-//! [`enter`] works in four steps:
+//! [`enter`] works in three steps:
 //! 1. Find the present cgroup in the hierarchy with the I/O controller.
 //! 2. Create a cgroup below the present one, so that every limit still binds. Version 1 does not pass limits on to lower cgroups, so
 //!    copy them.
 //! 3. Move the whole process, before it starts a thread or an operation that is to be counted.
-//! 4. [`leave_now`] moves the process back and removes the cgroup.
+//!
+//! [`leave_now`] moves the process back and removes the cgroup.
 //!
 //! The second half of the file reads limits on I/O, CPU time and memory, finds the file that counts the throttled CPU time, and finds the
 //! memory limit that leaves the least room.
@@ -50,7 +51,7 @@ struct Entered {
     /// Whether fathom enabled the io controller below `parent`. If so, fathom disables it before it
     /// leaves the cgroup.
     enabled_io_controller: bool,
-    /// The file through which this process was moved, [`MOVE_PROCESS_FILE`] or [`V1_MOVE_THREAD_FILE`].
+    /// The file through which this process or thread was moved: [`MOVE_PROCESS_FILE`] or [`V1_MOVE_THREAD_FILE`].
     members: &'static str,
 }
 
@@ -61,8 +62,8 @@ const MOVE_PROCESS_FILE: &str = "cgroup.procs";
 /// the kernel moves a thread without waiting for all CPUs.
 const V1_MOVE_THREAD_FILE: &str = "tasks";
 
-/// A cgroup for this process alone, or for one of its threads and what the thread starts. Dropping
-/// this value moves them back and removes the cgroup.
+/// A cgroup for this process alone, or for one of its threads and everything that the thread starts later. Dropping this value moves them
+/// back and removes the cgroup.
 #[derive(Debug)]
 pub struct OwnCgroup {
     description: Cgroup,
@@ -204,14 +205,14 @@ pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
 }
 
 fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
-    // The kernel takes "0" as the writing process (in `tasks`: thread), so its id in this namespace does not matter.
+    // The kernel takes "0" as the writing process (in `tasks`: thread), so the id in this PID namespace does not matter.
     write(&ours.dir.join(ours.members), "0")
         .map_err(|e| format!("cannot move into {} ({})", name::shown(&ours.dir), describe(&e)))?;
     if version == 1 {
         return check_files(&ours.dir, &V1_IO_FILES);
     }
     if check_files(&ours.dir, &V2_IO_FILES).is_err() {
-        // The controller is enabled after the move, because a cgroup with processes cannot enable it.
+        // Enable the controller after the move: the kernel refuses this while the parent cgroup has processes.
         write(&ours.parent.join("cgroup.subtree_control"), "+io").map_err(|e| {
             format!("cannot enable the io controller below {} ({})", name::shown(&ours.parent), describe(&e))
         })?;
@@ -279,7 +280,7 @@ pub fn check_enter(root: &Root) -> Known<u8> {
     let procs = parent.join("cgroup.procs");
     may(&procs).map_err(|why| format!("{} may not be written ({why})", name::shown(&procs)))?;
     let lines = |file: &str| fs::read_to_string(parent.join(file)).unwrap_or_default();
-    // Only the root cgroup has no `cgroup.type`, and only it may have both processes and cgroups with controllers.
+    // Only the root cgroup has no `cgroup.type`, and only the root cgroup may have both processes and child cgroups with controllers.
     let is_shared = version == 2
         && parent.join("cgroup.type").exists()
         && !lines("cgroup.subtree_control").split_ascii_whitespace().any(|c| c == "io")
@@ -293,18 +294,18 @@ pub fn check_enter(root: &Root) -> Known<u8> {
     Ok(version)
 }
 
-/// Version 1 shows "no limit" as the largest number of whole pages, so a larger value than this is no limit.
+/// A memory limit of this many bytes or more means no limit: version 1 then shows `9223372036854771712`, the largest number of whole pages.
 const NO_MEMORY_LIMIT: u64 = 1 << 60;
 /// Names of the files with the limits of version 2.
 const V2_LIMIT_FILES: [&str; 7] =
     ["io.max", "io.latency", "io.weight", "io.cost.qos", "cpu.max", "memory.high", "memory.max"];
 
-/// Returns the limits on I/O, CPU time and memory that this process's cgroups set, one `path: line`
-/// for each.
+/// Returns the limits on I/O, CPU time and memory that this process's cgroups set, one `PATH: LINE` for each. Adds the `cgroup.type` of the
+/// topmost visible cgroup if limits above it may be hidden.
 ///
 /// # Errors
-/// If the cgroup that limits block I/O is not visible, or if no limit was found and a file could not be read. If another
-/// file has a limit, each unreadable file has a line that begins with [`UNREADABLE_LIMIT`].
+/// If the cgroup that limits block I/O is not visible, or if no limit was found and a file could not be read. If a limit was found, the
+/// text has a line that begins with [`UNREADABLE_LIMIT`] for each file that could not be read.
 pub(crate) fn read_limits(root: &Root) -> Known<String> {
     let groups = Groups::read(root)?;
     // A limit in another hierarchy must not hide that the limits on I/O are unknown.
@@ -321,7 +322,7 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     found.add(root, groups.own_and_above("memory", 1), "memory.limit_in_bytes");
     for file in V2_LIMIT_FILES {
         let controller = file.split('.').next().map_or("", |name| if name == "io" { "blkio" } else { name });
-        // The limits of a controller are in one version only.
+        // A controller is in one version only, so version 2 has no limits of a controller of version 1.
         if groups.own_and_above(controller, 1).is_none() {
             found.add(root, groups.own_and_above("", 2), file);
         }
@@ -332,8 +333,8 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     for one in &found.unreadable {
         found.text += &format!("{UNREADABLE_LIMIT}{}\n", one.replace(": ", ", "));
     }
-    // Only the root cgroup has no `cgroup.type`. If the topmost visible cgroup has this file, limits above it are hidden.
-    // Version 1 applies only the limits of the present cgroup.
+    // Only the root cgroup has no `cgroup.type`. If the topmost visible cgroup has this file, limits above it are hidden. If version 1
+    // limits block I/O, hidden cgroups do not matter: version 1 applies only the limits of the present cgroup.
     let top = all_version_2.and_then(|dirs| dirs.into_iter().last());
     let kind = top.map(|top| format!("{top}/cgroup.type")).and_then(|file| Some((root.word(&file)?, file)));
     Ok(found.text + &kind.map_or_else(String::new, |(kind, file)| format!("{file}: {kind}\n")))
@@ -454,7 +455,7 @@ impl<'r> Groups<'r> {
     }
 }
 
-/// Limits that were found, and the files that could not be read, each as `PATH (REASON)`.
+/// The limits found, as lines `PATH: LINE`, and the files that could not be read, each as `PATH (REASON)`.
 #[derive(Default)]
 struct LimitTexts {
     text: String,
@@ -477,7 +478,7 @@ impl LimitTexts {
                         self.add_period(root, &dir, file);
                     }
                 }
-                // Most cgroups lack the controller, and the root has no limits.
+                // Most cgroups lack the controller, and the root cgroup has no limits.
                 Err(_) if !root.has(&path) => {}
                 Err(why) => self.unreadable.push(format!("{path} ({why})")),
             }

@@ -314,7 +314,7 @@ mod tests {
     use super::*;
     use crate::fixture::{link, put};
 
-    /// A SATA disk with two partitions, the second of them below a mounted volume; an NVMe disk; a free loop device.
+    /// A SATA disk with the partitions sda2 (below a mounted volume) and sda10, an NVMe disk, and an unbound loop device.
     fn machine() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);

@@ -8,10 +8,10 @@ use std::path::Path;
 /// Why fathom refuses a target or a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MachineError {
-    /// The command makes no sense on any machine. Exit code 2.
+    /// The command is wrong, for example because it names a path that does not exist. Exit code 2.
     #[error("{0}")]
     Usage(String),
-    /// The machine or its owner does not allow it: permission, space, a device in use. Exit code 3.
+    /// The machine or its owner does not allow the command: permission, space, a device in use. Exit code 3.
     #[error("{0}")]
     Refused(String),
     /// A write would destroy the content of a file or device that `--destroy` does not name. Exit code 2.
@@ -26,7 +26,7 @@ pub struct NotNamed {
     pub message: String,
     /// The name to type after `--destroy`, as text that can represent any bytes.
     pub name: String,
-    /// The file or device, for a list of several; with the reason if fathom's mark on the file is void.
+    /// The file or device, for a message that lists several: `PATH`, or `PATH: REASON` if fathom's mark on the file is void.
     pub target: String,
 }
 

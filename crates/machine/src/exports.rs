@@ -128,7 +128,7 @@ fn open_exports_are_found_and_unreadable_ones_are_unknown() {
     let config = |path: &str, text: &str| put(dir.path(), &format!("sys/kernel/config/{path}"), text);
     put(dir.path(), "images/a b", "x");
     put(dir.path(), "sys/class/block/sda/dev", "8:0\n");
-    // Closed exports, and files next to the directories.
+    // No open exports: closed ones, a backend that claims its device, and files next to the directories.
     config("nvmet/subsystems/nqn/namespaces/2/device_path", "/dev/sda\n");
     config("nvmet/subsystems/nqn/namespaces/2/enable", "0\n");
     config("nvmet/subsystems/nqn/attr_model", "Linux\n");

@@ -15,6 +15,7 @@ use model::evidence::{Extents, SECTOR_BYTES};
 use model::machine::{Layer, LayerKind, Place};
 use model::units::show_bytes;
 use rustix::fs::{OFlags, fstatfs};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::io::ErrorKind;
@@ -69,8 +70,8 @@ pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Exten
 }
 
 fn fiemap_reason(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(code) if code == rustix::io::Errno::OPNOTSUPP.raw_os_error() => {
+    match Errno::from_io_error(error) {
+        Some(Errno::OPNOTSUPP | Errno::NOTTY) => {
             "this file system does not report how it stores a file (no FIEMAP)".into()
         }
         _ => format!("FIEMAP: {}", describe(error)),
@@ -178,8 +179,8 @@ pub struct Piece {
     pub bytes: u64,
 }
 
-/// Finds where the first `bytes` of a target are on the layer with index `layer` of its stack. The
-/// pieces are in the target's order, without holes and unwritten extents.
+/// Finds where the first `bytes` of a target are on the layer with index `layer` of the stack in `place`. The pieces are in the target's
+/// order, without holes and unwritten extents.
 ///
 /// # Errors
 ///
@@ -363,9 +364,9 @@ pub fn describe_pieces(pieces: &[Piece]) -> String {
     format!("{} in {many} from byte {first} on", show_bytes(bytes))
 }
 
-/// Maximum number of files that are read.
+/// Maximum number of files that [`locate_file_extents`] reads.
 const MAX_FILES: u64 = 1 << 20;
-/// Maximum number of extents that are kept.
+/// Maximum number of extents that [`locate_file_extents`] keeps, after merging those that touch.
 const MAX_EXTENTS: usize = 1 << 22;
 /// Flags of an extent that has no separate place on the device.
 const WITHOUT_PLACE: u32 = Extent::UNPLACED | Extent::DELAYED | Extent::INLINE;
@@ -382,7 +383,8 @@ pub struct FileExtents {
     pub unplaced_bytes: u64,
 }
 
-/// Finds where a file is stored, or all files below a directory on the same file system. Dirty pages are written back first.
+/// Finds where a file is stored, or where all files below a directory are stored, except those on other file systems. Dirty pages are
+/// written back first.
 ///
 /// # Errors
 /// Why the places of the files are unknown.
@@ -476,6 +478,14 @@ fn merge_touching(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 #[cfg(test)]
 fn piece(logical: u64, physical: u64, bytes: u64) -> Piece {
     Piece { logical, physical, bytes }
+}
+
+#[test]
+fn a_file_system_without_fiemap_is_named() {
+    for errno in [Errno::OPNOTSUPP, Errno::NOTTY] {
+        assert!(fiemap_reason(&errno.into()).ends_with("(no FIEMAP)"), "{errno}");
+    }
+    assert!(fiemap_reason(&Errno::IO.into()).starts_with("FIEMAP: "));
 }
 
 #[test]

@@ -61,9 +61,9 @@ const SYNTHETIC: [(u64, &str); 36] = [
     (0x9584_58f6, "hugetlbfs"),
 ];
 
-/// File systems whose users this machine does not know completely: NFS, CIFS, SMB1 to SMB3, Ceph, 9P, FUSE, AFS, Coda, OCFS2, GFS2,
-/// Lustre, file systems of hypervisors and clusters (vboxsf, vmhgfs, prl_fs, GPFS, OrangeFS, BeeGFS, PanFS), and eCryptfs, which shows
-/// the files of another directory under other device numbers.
+/// File systems that can have users whom this kernel does not see: NFS, CIFS, SMB1 to SMB3, Ceph, 9P, FUSE, AFS, Coda, OCFS2, GFS2, Lustre,
+/// file systems of hypervisors and clusters (vboxsf, vmhgfs, prl_fs, GPFS, OrangeFS, BeeGFS, PanFS), and eCryptfs, which shows the files of
+/// another directory under other device numbers.
 const SHARED: [u64; 20] = [
     0x6969,
     0xff53_4d42,
@@ -181,7 +181,7 @@ pub struct Mount {
     pub id: u64,
     /// `major:minor` as `stat` shows it for files of this mount.
     pub number: String,
-    /// The mounted directory of the file system.
+    /// Path, inside the file system, of the directory that is mounted; `/` for the whole file system.
     pub root: String,
     /// Path of the mount point, with the kernel's escapes undone.
     pub point: String,
@@ -198,14 +198,13 @@ pub struct Mount {
 /// Returns the mounts of this process, in the order in which they were made.
 ///
 /// # Errors
-/// Why the file cannot be read.
+/// Why `/proc/self/mountinfo` cannot be read.
 pub fn read(root: &Root) -> Known<Vec<Mount>> {
     root.read("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// Returns the mounts of all other visible mount namespaces, such as those of containers, each with the id of a
-/// process in it. A process with another root (chroot) sees only the mounts below that root, so each root is read
-/// separately.
+/// Returns the mounts of all other visible mount namespaces, such as those of containers, each with the id of a process in it. A process
+/// with another root (chroot) sees only the mounts below that root, so a namespace is read once for each root of its processes.
 ///
 /// # Errors
 /// Why the processes cannot be listed, or the mounts of a visible namespace cannot be read.
@@ -303,8 +302,8 @@ impl Mount {
     }
 }
 
-/// Returns the mount of a file: the mount with the `id` that statx reports. Without an id, of the mounts
-/// with the file's device number, the one with the longest mount point above the path.
+/// Returns the mount of a file: the mount with the `id` that statx reports. Without an id: of the mounts that have the file's device number
+/// and contain the path, the one with the longest mount point.
 pub(crate) fn mount_of<'m>(
     mounts: &'m [Mount],
     id: Option<u64>,
@@ -314,8 +313,8 @@ pub(crate) fn mount_of<'m>(
     if let Some(mount) = mounts.iter().find(|m| Some(m.id) == id) {
         return Some(mount);
     }
-    // The last of several equal mounts hides the others. No mount shows the device number of a btrfs subvolume, so
-    // two more rules follow: the last mount with the number, then the mount with the longest mount point above the path.
+    // The last of several mounts at one point hides the others. No mount shows the device number of a btrfs subvolume. If no mount fits,
+    // use the last mount with the number, or else the mount with the longest mount point above the path.
     let longest = |m: &&Mount| m.point.len();
     let same = || mounts.iter().filter(|m| m.number == number);
     let over = || mounts.iter().filter(|m| m.contains(path));
@@ -343,7 +342,7 @@ const ECRYPTFS_MAGIC: u64 = 0xf15f;
 /// Why these files are not visible.
 pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
     let mut all = Vec::new();
-    // `/proc/self/fd/N` is a link to the path of the open file.
+    // `path` may be `/proc/self/fd/N`, which is a link to the path of the open file.
     let mut at = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     while magic(&at)? == OVERLAY_MAGIC {
         if all.len() == MAX_OVERLAYS {
@@ -402,8 +401,9 @@ fn mount_id(path: &Path) -> Option<u64> {
     identity::status_by_path(path).ok()?.mount_id
 }
 
-/// Returns the file below a path of an overlay, from the first directory that has the file. The upper directory precedes
-/// the lower ones. `None` if no directory is visible: in a container the names lead back into the overlay itself.
+/// Returns the file that holds the data of a path in an overlay: the one in the first directory of the overlay that has the path. The upper
+/// directory precedes the lower ones. `None` if no directory is visible: in a container the directory names lead back into the overlay
+/// itself.
 pub(crate) fn layer_file(root: &Root, mount: &Mount, path: &Path) -> Option<PathBuf> {
     first_existing(root, mount, path, directories(&mount.super_options))
 }
@@ -411,7 +411,7 @@ pub(crate) fn layer_file(root: &Root, mount: &Mount, path: &Path) -> Option<Path
 fn first_existing(root: &Root, mount: &Mount, path: &Path, directories: Vec<String>) -> Option<PathBuf> {
     let whole = std::path::absolute(path).ok()?;
     let inside = whole.strip_prefix(&mount.point).ok()?;
-    // If only a directory of the overlay is mounted, its path inside the overlay precedes the name.
+    // If only a part of the overlay is mounted, `mount.root` is the path of that part inside the overlay.
     let inside = Path::new(mount.root.trim_start_matches('/')).join(inside);
     let found_path = directories.into_iter().filter(|dir| dir.starts_with('/'));
     let found_path = found_path.map(|dir| root.path(&dir).join(&inside)).find(|path| path.exists())?;
@@ -469,7 +469,7 @@ fn doubt(root: &Root, mount: &Mount, shown: &Metadata, found: &Metadata, in_uppe
     None
 }
 
-/// Returns whether an option of an overlay is on. The mount options list it only if it differs from the default of the
+/// Returns whether an option of an overlay is on. The mount options list an option only if its value differs from the default of the kernel
 /// module.
 fn is_on(root: &Root, mount: &Mount, option: &str) -> bool {
     let typed =

@@ -70,8 +70,7 @@ fn cpu_model(cpuinfo: &str) -> Known<String> {
     }
 }
 
-/// Returns the hypervisor: by its own name, by the firmware, or by the drivers in use; `None` if
-/// there is none.
+/// Returns the name of the hypervisor, as the kernel, the firmware or the drivers show it; `None` on bare metal.
 fn virtual_by(root: &Root, cpuinfo: &str) -> Known<Option<String>> {
     let flags = cpuinfo.lines().find(|l| l.starts_with("flags"));
     let is_flagged = flags.is_some_and(|l| l.split_ascii_whitespace().any(|f| f == "hypervisor"));
@@ -130,7 +129,7 @@ pub(crate) fn read_host_facts(root: &Root) -> BTreeMap<String, Known<String>> {
     facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
-/// Returns the CPU sleep states that are enabled, one `path: name` line each.
+/// Returns the enabled sleep states of the first CPU, one line `PATH: LATENCY` for each, with the wake-up latency in us.
 fn enabled_sleep_states(root: &Root) -> Known<String> {
     let mut paths = root.matches(evidence::SLEEPS)?;
     let state = |path: &str| path.rsplit_once('/').map(|(dir, _)| format!("{dir}/disable"));

@@ -1,7 +1,7 @@
 //! The identity of a file or device ([`Identity`]) and its status, by name or by descriptor.
 //!
-//! The kernel reuses device numbers. So [`crate::stack::with_identifiers`] adds what distinguishes a device from a later one with the same number:
-//! serial number, disk sequence, backing file and first sector. A file is identified by its file system's number and its inode.
+//! The kernel reuses device numbers. So [`crate::stack::with_identifiers`] adds what distinguishes a device from a later one with the same
+//! number: serial number, disk sequence, backing file and first sector. A file is identified by its file system's number and its inode.
 
 use crate::error::describe;
 use crate::root::{Root, number_of};
@@ -17,7 +17,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// Returns the identity of the file or device at a path, following symbolic links. A device has no identifiers.
+/// Returns the identity of the file or device at a path, following symbolic links. For a device, `identifiers` is empty.
 ///
 /// # Errors
 ///
@@ -26,9 +26,9 @@ pub fn from_path(path: &Path) -> io::Result<Identity> {
     std::fs::metadata(path).map(|metadata| from_metadata(&metadata))
 }
 
-/// Returns the identity of the file or device at a path as the kernel has cached it, for files that other processes
-/// have open. Asking an unreachable file server would block the call. A device has no `identifiers`: [`crate::stack::with_identifiers`]
-/// adds them.
+/// Returns the identity of the file or device at a path as the kernel has cached it, for files that other processes have open. With statx
+/// this does not ask a file server: an unreachable one would block the call. For a device, `identifiers` is empty:
+/// [`crate::stack::with_identifiers`] adds them.
 ///
 /// # Errors
 ///
@@ -41,8 +41,8 @@ pub(crate) fn from_path_cached(path: &Path) -> io::Result<Identity> {
     Ok(Identity::File { device: status.file_system_number, inode: status.inode })
 }
 
-/// Returns the identity of an open file or device. Unlike a path, a descriptor cannot be redirected before it
-/// is used. A device has no identifiers.
+/// Returns the identity of an open file or device. Unlike a path, a descriptor cannot be redirected before it is used. For a device,
+/// `identifiers` is empty.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ pub fn from_file(file: &File) -> io::Result<Identity> {
     file.metadata().map(|metadata| from_metadata(&metadata))
 }
 
-/// Returns the identity from metadata.
+/// Returns the identity of the file or device with this metadata. For a device, `identifiers` is empty.
 pub fn from_metadata(metadata: &Metadata) -> Identity {
     if metadata.file_type().is_block_device() {
         return from_device_number(number_of(metadata.rdev()));
@@ -93,9 +93,9 @@ pub(crate) struct FileStatus {
     pub(crate) file_system_number: String,
     /// Inode of the file: its number within the file system.
     pub(crate) inode: u64,
-    /// Mount id, as in `mountinfo`.
+    /// Mount id, as in `mountinfo`; `None` if the kernel does not report it.
     pub(crate) mount_id: Option<u64>,
-    /// Alignment that direct I/O needs.
+    /// Alignment that direct I/O needs; `None` if the kernel does not report it.
     pub(crate) direct: Option<DirectIo>,
     /// Attributes; empty without statx.
     pub(crate) attributes: StatxAttributes,

@@ -47,7 +47,7 @@ const MAX_HOLDERS: usize = 16;
 /// Maximum number of levels below a device in which users are searched. With more levels, the use is unknown.
 const MAX_LEVELS: usize = 16;
 
-/// Finds the user of a device, of its parts, of the devices built on it, or of the devices below it.
+/// Finds the user of a device, of its [`relatives`], of the devices built on them, or of the devices and files below them.
 ///
 /// # Errors
 ///
@@ -64,8 +64,8 @@ fn hidden_use(root: &Root) -> Use {
     hidden_exports(root).map_or(Use::Unused, Use::NeedsConsent)
 }
 
-/// Returns everything that a write to a device changes: the device's relatives, the devices and files below it, and the relatives of
-/// these devices.
+/// Returns everything that a write to a device changes: the device and its [`relatives`], the devices and files below it, and the relatives
+/// of these devices.
 ///
 /// # Errors
 /// Why one of them is unknown.
@@ -105,8 +105,8 @@ fn relatives(root: &Root, name: &str) -> Result<Vec<String>, String> {
     Ok(std::iter::once(name.to_owned()).chain(parts).chain(disk.clone()).collect())
 }
 
-/// Finds the user of a device and its relatives, and of the devices and files below it, `levels` levels deep at most; `None` if there is
-/// no user. Ignores programs. Also ignores the loop device `above`, from which the search came here.
+/// Finds the user of a device and its [`relatives`], and of the devices and files below it, `levels` levels deep at most; `None` if there
+/// is no user. Ignores programs. Also ignores the loop device `above`, from which the search came here.
 ///
 /// # Errors
 ///
@@ -150,7 +150,7 @@ fn user_below(root: &Root, name: &str, levels: usize) -> Result<Option<String>, 
     Ok(None)
 }
 
-/// Finds the user of a device and its relatives, or of the devices built on them.
+/// Finds the user of a device and its [`relatives`], or of the devices built on them.
 fn user_of_relatives(root: &Root, name: &str, above: Option<&str>) -> Result<Option<String>, String> {
     for member in relatives(root, name)? {
         let own = direct_user(root, &member, above)?;
@@ -308,7 +308,7 @@ pub(crate) fn is_mount_of(root: &Root, mount: &Mount, number: &str, inside: &str
     mount.number == number || (mount.source.starts_with("/dev/") && source().as_deref() == Some(number))
 }
 
-/// Finds the user of a block device, without programs that have it open. A bound loop device is in use.
+/// Finds the user of a block device, but not programs that have it open. A bound loop device counts as in use.
 fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
     let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     if crate::loop_devices::find_loop(root, &disk).is_some() {
@@ -404,7 +404,7 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
     }
     let writers = writer_of_file(root, file);
     // If the kernel reports no writer, the file is neither swap, nor below a writable loop device, nor exported for writing, because the
-    // kernel has such files open for writing. A search of all processes does not show this.
+    // kernel has such files open for writing. A search of all processes cannot rule these users out.
     let settled = matches!(writers, Use::Unused) && lease(file) == Ok(false);
     let unseen_export = exports.map_or_else(Some, |all| unknown_export(&all));
     let unseen = swaps.err().or(unseen_export).filter(|_| !settled);
@@ -450,7 +450,7 @@ fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> 
     let mut unknown = None;
     for (process, mounts) in spaces {
         let inside = process.map_or_else(String::new, |pid| format!("/proc/{pid}/root"));
-        // Mounts of a device have the device's number instead.
+        // Only a mount without a block device has a number `0:N`.
         for mount in mounts.iter().filter(|m| m.number.starts_with("0:") && m.kind != "overlay") {
             let describe_mount = || format!("mounted on {} as {}", mount.point, mount.kind);
             let source = root.path(&format!("{inside}{}", mount.source));
@@ -483,8 +483,8 @@ fn unknown_backing(loops: &[Loop], counts: impl Fn(&Loop) -> bool) -> Option<Str
     Some(format!("the backing file of {name} is unknown: {why}"))
 }
 
-/// Returns the active swap devices and files that are visible here. The kernel prevents writes to all of
-/// them: it claims a device, and refuses writes to a file.
+/// Returns the active swap devices and files that are visible here. The kernel itself protects the others: it claims swap devices, and
+/// refuses writes to swap files.
 fn swaps(root: &Root) -> Result<Vec<Identity>, String> {
     let text = match root.read("/proc/swaps") {
         Ok(text) => text,
@@ -524,7 +524,7 @@ impl Use {
 
 #[test]
 fn of_two_searches_the_one_that_forbids_more_decides() {
-    // From the mildest to the strictest. If the layers of an overlay are unknown too, hidden users must not become a mere note.
+    // From the mildest to the strictest. An overlay with unknown layers (`CannotTell`) must not weaken `NeedsConsent`.
     let text = String::new;
     let all = [Use::Unused, Use::CannotTell(text()), Use::NeedsConsent(text()), Use::By(text())];
     for (i, a) in all.iter().enumerate() {
@@ -541,8 +541,8 @@ const BRIEF_WAIT: Duration = Duration::from_millis(100);
 const CLOSING_WAIT: Duration = Duration::from_secs(5);
 /// Interval at which [`holds_for`] checks its condition.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
-/// How often the processes are searched again if some hide their files. A program that is just starting can have other
-/// rights for a moment.
+/// Maximum number of further searches of the processes if some hide their files. A program that is just starting can have other rights for
+/// a moment.
 const HIDDEN_RETRIES: usize = 10;
 const BETWEEN_RETRIES: Duration = Duration::from_millis(20);
 /// Access mode of a descriptor that is open for reading only.
@@ -550,8 +550,8 @@ const READ_ONLY: u32 = 0;
 /// Bits of the access mode.
 const ACCESS_MODE: u32 = 3;
 
-/// Process 1 hides its files from other users, and on some machines even from root. It uses disks through mounts, which the kernel shows, and writes no
-/// other files for long.
+/// Process 1 hides its files from other users, and on some machines even from root. Process 1 uses disks through mounts, which the kernel
+/// shows, and writes no other files for long.
 const FILES_OF_INIT_HIDDEN: &str = "the kernel does not show the open files of process 1";
 
 /// Finds a program that has a file open for writing, or a writable mapping of it. Searches all processes only
@@ -643,11 +643,11 @@ pub(crate) fn may_be_shared(file: &File) -> bool {
     file_systems::is_shared(file).unwrap_or(true)
 }
 
-/// Returns whether any descriptor of a file is open for writing, according to the kernel. This leaves out users on other machines.
+/// Returns whether any descriptor of a file is open for writing, according to the kernel.
 ///
 /// # Errors
 ///
-/// Why the kernel cannot answer.
+/// Why the kernel cannot answer, for example because other machines can use the file system too.
 fn lease(file: &File) -> Result<bool, String> {
     if file_systems::is_shared(file)? {
         return Err("other machines or programs can use the file's file system too".into());
@@ -757,7 +757,7 @@ fn can_write(root: &Root, dir: &str, fd: &str) -> bool {
 
 /// Number of bytes that are compared at each position.
 const BLOCK: usize = 4096;
-/// Unit of the sizes and offsets in sysfs.
+/// Unit of `size` and `start` in sysfs, in bytes. `loop/offset` is in bytes already.
 const SECTOR: u64 = model::evidence::SECTOR_BYTES;
 
 /// Finds the user of an open file by its content: a device in use that holds the same file system.

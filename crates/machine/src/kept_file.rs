@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A file that was created or written again.
 #[derive(Debug)]
 pub struct Made {
-    /// The mark, held while the file is written; `None` if the file gets no mark.
+    /// The mark that the file is being written. Dropping this value completes the mark. `None` if the file gets no mark.
     pub writing: Option<Writing>,
     /// Whether the file was an empty one that another program had created. fathom must not remove
     /// it.

@@ -169,7 +169,7 @@ fn process_identity(root: &Root, pid: u32) -> Option<String> {
 pub struct Writing {
     /// The file, open for reading only: a descriptor for writing would count as another user.
     file: File,
-    /// The largest length that fathom's writes give the file.
+    /// The largest length in bytes that fathom's writes give the file; `u64::MAX` until [`Writing::at_most`] sets it.
     max_bytes: u64,
     /// Reports writes of other processes; `None` if the kernel cannot.
     foreign_writes: Option<WriteWatch>,

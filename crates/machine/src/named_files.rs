@@ -87,7 +87,7 @@ pub fn find(root: &Root, args: &[String], places: &mut Vec<Place>) -> Vec<Named>
     found
 }
 
-/// Returns the directory of a path.
+/// Returns the directory of a path; `.` for a file name alone.
 pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -166,8 +166,9 @@ fn add(sum: FilesState, path: &Path, with_extents: bool) -> Known<FilesState> {
     })
 }
 
-/// Returns the bytes of a file that are in holes: `bytes - allocated`. With `allocates_compressed` this may be too many, so the result is
-/// at most the size of the holes that the file system reports. Other file systems may report a hole as data.
+/// Returns the bytes of a file that are in holes: `bytes - allocated`. With `allocates_compressed` this difference includes what
+/// compression saves, so the result is at most the size of the holes that the file system reports. Other file systems are not asked,
+/// because they may report a hole as data.
 fn hole_bytes(file: &File, bytes: u64, allocated: u64, allocates_compressed: bool) -> u64 {
     let missing = bytes.saturating_sub(allocated);
     if !allocates_compressed {

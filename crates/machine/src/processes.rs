@@ -93,8 +93,8 @@ pub struct BusyProcess {
     pub name: String,
     /// CPU time in ms.
     pub cpu_ms: u64,
-    /// Bytes that the process read and wrote. Written bytes count when they are made dirty. `None` without permission. Also `None` if a
-    /// child of the process ended, and the child's I/O before the earlier sample is unknown or the process is an ancestor of fathom:
+    /// Bytes that the process read and wrote. Written bytes count when they are made dirty. `None` without permission. After the end of a
+    /// child also `None` if the child's I/O before the earlier sample is unknown, or if the process is an ancestor of fathom, because
     /// fathom may have started that child.
     pub io_bytes: Option<u64>,
 }
@@ -200,7 +200,8 @@ impl<T: Copy + Default + PartialEq> EndedIo<T> {
         ended
     }
 
-    /// Returns the sum that the kernel may have added to the I/O of the process `pid`; `None` if unknown.
+    /// Returns the I/O of ended processes, up to the earlier sample, that the kernel may have added to the I/O of the process `pid`; `None`
+    /// if a part of it is unknown.
     fn of_reaper(&self, pid: u32, add: impl Fn(T, T) -> T) -> Option<T> {
         let mut ended = self.by_reaper.iter().filter(|(reaper, _)| *reaper == pid);
         ended
@@ -484,7 +485,7 @@ impl ProcessIo {
         // If other users' processes are hidden completely (hidepid), process 1 is hidden too.
         let all_hidden = sampled == SampledTasks::Processes && !ids.contains(&1);
         let mut sample = Self { hidden: usize::from(all_hidden), ..Self::default() };
-        // A process gets another parent when its parent ends.
+        // When the parent of a process ends, the process gets another parent. Then read `stat` again.
         let has_parent = |stat: &Stat| sampled != SampledTasks::Processes || ids.contains(&stat.parent);
         let read_into = |sample: &mut Self, id: u32| {
             let text = root.read(&format!("{dir}/{id}/io"));
@@ -664,7 +665,7 @@ fn parse_io_counters(text: &str) -> Option<IoCounters> {
 pub(crate) struct Mapping<'t> {
     pub(crate) addresses: Range<u64>,
     pub(crate) permissions: &'t str,
-    /// The file or device node. On btrfs and overlays, `stat` shows another device number.
+    /// Device number and inode of the file or device node, as `maps` shows them. On btrfs and overlays, `stat` shows another device number.
     pub(crate) file: Identity,
     /// Path of the file, as the process sees it; `None` for memory without a file.
     pub(crate) path: Option<&'t str>,
@@ -1057,7 +1058,8 @@ mod process_io_tests {
         put("proc/8/io", &io(0, 5_000));
         put("proc/8/task/8/io", &io(0, 5_000));
         let first = take_sample(None);
-        // dd moved 2,000 more and ended; another command began and ended between the snapshots; the shell read 300 itself.
+        // dd moved 2,000 more bytes and ended. Another command, which began and ended between the samples, read 40. The shell itself read
+        // 300.
         std::fs::remove_dir_all(dir.path().join("proc/8")).unwrap_or_else(|e| panic!("{e}"));
         put("proc/7/stat", &shell(9));
         put("proc/7/io", &io(1_300 + 40, 7_000));

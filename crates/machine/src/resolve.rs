@@ -18,7 +18,7 @@ use rustix::fs::{FileType, IFlags, Mode, OFlags, StatxAttributes};
 use std::fs::File;
 use std::path::Path;
 
-/// Resolves a path.
+/// Finds the file system and the block devices that store a path.
 ///
 /// # Errors
 /// If the status of the path cannot be read. [`Place::unresolved_reason`] has the reason if a device could not be
@@ -42,8 +42,7 @@ pub fn resolve_another(root: &Root, path: &Path, known: &[Place]) -> Result<Plac
     Ok(place_of(root, path, &status, file.map(File::from).as_ref(), known))
 }
 
-/// Resolves a block device by its kernel name. The device needs no node in `/dev`. `None` if there is no such
-/// device.
+/// Finds the block stack of a device by its kernel name. The device needs no node in `/dev`. `None` if there is no such device.
 pub fn resolve_device(root: &Root, name: &str) -> Option<Place> {
     // Only a name counts here: a path would lead elsewhere in `/sys`.
     let is_name = !name.is_empty() && !name.contains('/') && name != "." && name != "..";

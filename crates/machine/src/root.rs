@@ -169,7 +169,7 @@ impl Root {
         refused.filter(|_| out.is_empty()).map_or(Ok(out), Err)
     }
 
-    /// Returns the path of a file or directory with all symbolic links resolved, as a path of the machine.
+    /// Returns the path of a file or directory with all symbolic links resolved, as a path without the prefix of the recorded copy.
     pub fn canonical(&self, path: &str) -> Option<String> {
         let prefix = self.prefix.canonicalize().ok()?;
         let found = self.genuine(path).ok()?.canonicalize().ok()?;
@@ -218,8 +218,8 @@ static SYS_MOUNTS: LazyLock<Vec<u64>> = LazyLock::new(|| {
     dirs.filter_map(|dir| mount_id(&dir)).collect()
 });
 
-/// Returns whether a path below `/sys` is covered by another mount: a file system, or another part of sysfs.
-/// Kernels before 5.8 do not report this.
+/// Returns whether a path below `/sys` is covered by another mount: a file system, or another part of sysfs. False on kernels before 5.8,
+/// because they do not report mount ids.
 fn is_covered(path: &Path) -> bool {
     mount_id(path).is_some_and(|there| !SYS_MOUNTS.contains(&there))
 }

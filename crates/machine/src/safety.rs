@@ -144,7 +144,7 @@ fn check_planned(
     planned: Option<&Identity>,
 ) -> Result<(), MachineError> {
     let Some(planned) = planned else { return Ok(()) };
-    // Only a plan has identifiers, such as the serial number. A device without identifiers is compared by its number alone.
+    // Only a planned identity has identifiers, such as the serial number. If it has none, devices are compared by number alone.
     let has_identifiers = !matches!(planned, Identity::Device { identifiers, .. } if identifiers.is_empty());
     let found = if has_identifiers { stack::with_identifiers(root, found.clone()) } else { found.clone() };
     found.change_from(planned).map_or(Ok(()), |how| {
@@ -314,7 +314,7 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
 /// Claims a device exclusively, once per process.
 fn claim(root: &Root, path: &Path, name: &str, number: &str) -> Result<(), MachineError> {
     let mut claimed = lock_claimed();
-    // A claimed device cannot have been mounted since. Do not check its content again: fathom wrote random data, which may look like
+    // A device cannot have been mounted since it was claimed. Do not check its content again: fathom wrote random data, which may look like
     // anything.
     if claimed.contains_key(number) {
         return Ok(());
@@ -509,7 +509,7 @@ mod tests {
         put("sys/class/block/loop7/loop/backing_file", format!("{shown}\n"))?;
         let refusal = may_write_file(&root, &path, &path, Some(&shown), false);
         assert!(refusal.is_err_and(|e| e.to_string().contains("loop7")));
-        // The advice for a report is another name.
+        // For the file of a report, the advice is to type another name.
         let refusal = may_replace(&root, &path);
         assert!(refusal.is_err_and(|why| why.contains("loop7") && why.ends_with("type another name")));
         Ok(())

@@ -1,12 +1,11 @@
 //! Finds out what a device or file holds: file systems, members of RAIDs and volumes, encryption, swap space,
 //! partition tables.
 //!
-//! The tables cover every type that libblkid of util-linux detects, under libblkid's names, without loading
-//! that library. Where libblkid distinguishes variants of one magic number (squashfs 3 and 4, the two devices
-//! of scoutfs), the tables have one name for all.
+//! The tables cover every type that libblkid of util-linux detects, under libblkid's names, without loading that library. Where libblkid
+//! has several names for one magic number (`hsqs` of squashfs 3 and 4, the two devices of scoutfs), the tables have one.
 //! 1. `MAGICS` has the magic numbers of four bytes and more. One of them at its offset proves the format.
-//! 2. `CHECKED` has the formats with shorter magic numbers. Further fields must be plausible too, so that
-//!    random data do not match.
+//! 2. `CHECKED` has a function for each other format. If the magic number is short, further fields must be plausible too, so that random
+//!    data do not match.
 //! 3. Negative offsets count from the end, where some RAIDs and the second copy of GPT are.
 //! 4. A read that fails is an error, never "nothing found".
 //!
@@ -40,7 +39,7 @@ impl<'r> Content<'r> {
         Self { bytes, read: Box::new(read), failure: RefCell::new(None) }
     }
 
-    /// Returns the `bytes` of a file or device that begin at offset `start`.
+    /// Returns the part of a file or device that begins at offset `start` and has `bytes` bytes.
     pub(crate) fn from(file: &'r File, start: u64, bytes: u64) -> Self {
         Self::new(bytes, move |into, at| file.read_exact_at(into, start.saturating_add(at)))
     }
@@ -85,7 +84,7 @@ impl<'r> Content<'r> {
         self.slice(at, magic.len()).is_some_and(|found| found == magic)
     }
 
-    /// Converts an offset of the tables. A negative offset counts from the end of the last whole sector.
+    /// Converts an offset in [`MAGICS`] to an offset in the content. A negative offset counts from the end of the last whole sector.
     fn offset(&self, at: i64) -> Option<u64> {
         match u64::try_from(at) {
             Ok(at) => Some(at),
@@ -93,7 +92,7 @@ impl<'r> Content<'r> {
         }
     }
 
-    /// Offset of the last sector.
+    /// Returns the offset of the last whole sector; `None` if there is none.
     fn last_sector(&self) -> Option<u64> {
         self.offset(-(SECTOR as i64))
     }
@@ -150,7 +149,7 @@ fn without_doubles(mut found: Vec<&'static str>) -> Vec<&'static str> {
     found
 }
 
-/// Returns the names of all formats found in an open device or file of `bytes`; empty if no format is found.
+/// Returns the names of all formats found in the first `bytes` bytes of an open device or file; empty if no format is found.
 ///
 /// # Errors
 /// Why the content is unknown: a part of it cannot be read, or its size is 0.
@@ -283,7 +282,7 @@ fn magics() -> impl Iterator<Item = (&'static str, i64, &'static [u8])> {
     })
 }
 
-/// Formats with a short magic number, or with several possible offsets.
+/// The functions for formats that do not fit into [`MAGICS`], for example because their magic number is short or missing.
 const CHECKED: &[fn(&Content<'_>) -> Option<&'static str>] = &[
     ext, fat, minix, nilfs2, hfs, ufs, sysv, gfs, zfs, xfs_log, old_md, via, silicon, jmicron, lvm1, fvault,
     dos, mac, sun, atari, dasd,
@@ -373,8 +372,8 @@ fn fat(content: &Content<'_>) -> Option<&'static str> {
     (fits && !other).then_some("vfat")
 }
 
-/// Minix versions 1 to 3, in either byte order: checks a magic number of two bytes, and whether the
-/// bitmaps have the size that the contents need.
+/// Minix versions 1 to 3, in either byte order: checks a magic number of two bytes, and whether the bitmaps are large enough for the inodes
+/// and zones.
 fn minix(content: &Content<'_>) -> Option<&'static str> {
     let block = content.array::<32>(1024)?;
     let fits = |big: bool| {
@@ -535,7 +534,7 @@ fn silicon(content: &Content<'_>) -> Option<&'static str> {
         .then_some("silicon_medley_raid_member")
 }
 
-/// `JMicron`: checks a magic number of two bytes, a level and a checksum, all in the last sector.
+/// `JMicron`: checks a magic number of two bytes, a RAID level and a checksum, all in the last sector.
 fn jmicron(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<128>(content.last_sector()?)?;
     let (words, _) = sector.as_chunks::<2>();
@@ -786,7 +785,8 @@ mod tests {
         }
     }
 
-    /// A name, the pieces of an image with its format, and the index of the byte in the last piece that must not change.
+    /// A name, the pieces of an image with its format, and the index of a byte of the last piece: if that byte changes, the format is not
+    /// found.
     type Row<'p> = (&'static str, Vec<(u64, &'p [u8])>, usize);
 
     #[test]

@@ -21,14 +21,15 @@ use std::time::Instant;
 const MACHINE_FILES: [&str; 3] = ["/proc/meminfo", "/proc/vmstat", "/proc/stat"];
 /// Files that are read for a run of fathom, but not for a user's command.
 const RUN_FILES: [&str; 2] = ["/proc/self/io", evidence::RAID];
-/// Pressure files of the whole machine. A snapshot reads them after [`MACHINE_FILES`]; the live view reads only these.
+/// Pressure files of the whole machine. A snapshot reads them after [`MACHINE_FILES`]. Of the files of the whole machine, the live view
+/// reads only these.
 const PRESSURE_FILES: [&str; 3] = ["/proc/pressure/io", "/proc/pressure/cpu", "/proc/pressure/memory"];
 /// Temperature files of a drive's hardware monitor.
 const TEMPERATURE_FILES: [&str; 4] = ["temp1_input", "temp1_max", "temp1_crit", "temp1_alarm"];
 /// File systems whose client keeps statistics for each mount.
 const STATISTICS_KINDS: [&str; 2] = ["nfs", "nfs4"];
-/// How often two clocks are read one after the other. The smallest difference counts, because this thread may
-/// lose its CPU between the two readings.
+/// Number of times that two clocks are read one after the other. The smallest difference counts, because this thread may lose its CPU
+/// between the two readings.
 const CLOCK_READINGS: usize = 4;
 
 /// An open target and its measured region, as a range of bytes that may reach beyond the end of the target.
@@ -43,7 +44,7 @@ pub struct SnapshotReader {
     devices: Vec<String>,
     /// Files of the cgroup.
     cgroup: Vec<String>,
-    /// Hardware monitors of the drives below the targets.
+    /// Directories of the hardware monitors (`hwmon`) of the drives below the targets.
     monitors: Vec<String>,
     /// Mount points of targets with client statistics, such as NFS.
     mount_statistics: Vec<String>,
@@ -76,7 +77,7 @@ impl SnapshotReader {
     }
 
     /// Reads all selected files. `targets` are in the order of the plan, each with the region whose extents are read. A target that is
-    /// `None` gets a reason instead of a state.
+    /// `None` gets a reason instead of a state. `with_extents` adds the extents and the free space.
     pub fn take(&self, moment: Moment, targets: &[Option<MeasuredRegion>], with_extents: bool) -> Snapshot {
         let at_ns = self.now_ns();
         let mut files = self.counters(MACHINE_FILES.iter().chain(&PRESSURE_FILES).chain(&RUN_FILES));
@@ -180,7 +181,7 @@ fn state(root: &Root, part: Option<&MeasuredRegion>, with_extents: bool) -> Targ
     }
 }
 
-/// Returns the identity and length of a file.
+/// Returns the identity, length and times of a file.
 fn file_state(file: &File) -> Known<FileState> {
     let metadata = file.metadata().map_err(|e| describe(&e))?;
     if !metadata.is_file() {
@@ -283,7 +284,7 @@ mod tests {
             evidence::LIMITS,
         ];
         assert!(combined_texts.iter().all(|name| seen.files.contains_key(*name)));
-        // The counters of the device, and the file that enables them.
+        // `+ 2` below: the counters of the device, and the file that enables them.
         let machine_files = MACHINE_FILES.len() + PRESSURE_FILES.len() + RUN_FILES.len();
         assert_eq!(seen.files.len(), machine_files + combined_texts.len() + 2);
         assert!(seen.text(evidence::SUSPENDED).is_ok_and(|t| t.parse::<u64>().is_ok()));

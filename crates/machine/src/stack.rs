@@ -143,7 +143,7 @@ impl<'a> Stack<'a> {
             (crate::root::number_of(facts.dev()), facts.ino()) == (number.clone(), inode)
         };
         let path = std::fs::metadata(&path).is_ok_and(|facts| is_it(&facts)).then_some(path);
-        // Without the file's name, only the device number of its file system is known. All mounts of the file system share it.
+        // Without the file's name, only the device number of its file system is known. All mounts of the file system have this number.
         let mount = match &path {
             Some(path) => mount_of(self.mounts, None, &number, &path.to_string_lossy()),
             None => self.mounts.iter().rfind(|m| m.number == number),
@@ -291,7 +291,8 @@ fn driver(root: &Root, disk: &str) -> Option<String> {
     name.or_else(|| disk.starts_with("nvme").then(|| "nvme".to_owned()))
 }
 
-/// Returns the text of the first file of a device that is not empty; `None` if all `files` are empty or missing.
+/// Returns the text of the first file in `files` that is neither missing nor empty; `None` if there is none. `name` is the kernel name of
+/// the device.
 pub(crate) fn first_word(root: &Root, name: &str, files: &[&str]) -> Option<String> {
     files.iter().find_map(|f| root.word(&format!("/sys/class/block/{name}/{f}")))
 }
@@ -302,7 +303,7 @@ pub(crate) fn serial(root: &Root, name: &str) -> Option<String> {
     first_word(root, &disk, &["device/serial", "serial"]).or_else(|| scsi_serial(root, &disk))
 }
 
-/// Returns the serial number of a SCSI disk from a binary page: a header of four bytes, then text.
+/// Returns the serial number of a SCSI disk from page 0x80 of its vital product data: a header of four bytes, then text.
 fn scsi_serial(root: &Root, disk: &str) -> Option<String> {
     let page = std::fs::read(root.path(&format!("/sys/class/block/{disk}/device/vpd_pg80"))).ok()?;
     let text = String::from_utf8_lossy(page.get(4..)?).trim_matches(['\0', ' ']).to_owned();
@@ -624,7 +625,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// A disk with two partitions below a mirror below a volume.
+    /// A volume on a mirror of two partitions of one disk.
     fn fixture() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| fixture::put(dir.path(), path, text);

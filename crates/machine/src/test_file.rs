@@ -50,7 +50,7 @@ static NAMED: Mutex<Vec<(PathBuf, Identity)>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 pub struct TestFile {
     file: File,
-    /// Path of the file; `None` for a file without a name, which disappears by itself.
+    /// Path of the file; `None` for a file without a name, which the kernel removes when it is closed.
     name: Option<PathBuf>,
     bytes: u64,
     notes: Vec<String>,
@@ -250,8 +250,8 @@ impl TestFile {
         Ok(())
     }
 
-    /// Checks the extents and cached pages of the file, and adds a note for every deviation. If
-    /// several hosts share the file, it is checked after all of them have written their parts.
+    /// Checks the extents and cached pages of the file, and adds a note for every deviation. If several hosts share the file, call this
+    /// after all of them have written their parts.
     pub fn check_storage(&mut self) {
         match extents::map_file_extents(&self.file) {
             Ok(found) => self.notes.extend(extent_notes(&found)),
@@ -523,7 +523,7 @@ impl TestFile {
         Ok(made)
     }
 
-    /// Opens a file that another host has created under this name. `ended` becomes true if the run ends
+    /// Opens a file that another host has created under this name. `maker` is the name of that host. `ended` becomes true if the run ends
     /// early.
     ///
     /// # Errors

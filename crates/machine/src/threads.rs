@@ -73,7 +73,7 @@ fn is_housekeeper(name: &str) -> bool {
 /// cheap with many workers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ours {
-    /// The name of each thread by its id, and how often the name was read.
+    /// For each thread id: the name, and how many times the name was read.
     known: BTreeMap<String, (String, u32)>,
     last: String,
 }

@@ -21,7 +21,7 @@ const PREFIX: &str = "fathom-";
 const SUFFIX_SEPARATOR: char = '.';
 /// Directory of the instances in tracefs.
 const INSTANCES: &str = "instances";
-/// Maximum size in bytes of the text about a page's header.
+/// Maximum size in bytes of the text of `events/header_page`.
 const MAX_HEADER_BYTES: usize = 4096;
 
 /// An instance of the tracer.
@@ -47,7 +47,7 @@ impl Tracer {
     /// Creates an instance that traces nothing yet, with `buffer_bytes` for each CPU.
     ///
     /// # Errors
-    /// Why this user may not create one, or the kernel cannot.
+    /// Why this user may not create an instance, or why the kernel cannot.
     pub fn new(buffer_bytes: u64) -> Result<Self, MachineError> {
         Self::named(buffer_bytes, name_of(std::process::id()))
     }
@@ -111,9 +111,8 @@ impl Tracer {
         Ok(format)
     }
 
-    /// Traces only these threads and the threads that they start; nothing if the list is empty.
-    /// Returns false if the kernel already traced exactly these threads. A change takes the kernel
-    /// 30 ms or more: at first it may record all threads, then it records nothing.
+    /// Traces only these threads and the threads that they start; nothing if the list is empty. Returns false if the kernel already traced
+    /// exactly these threads. A change takes the kernel 30 ms or more. In this time it may at first record all threads, and then none.
     ///
     /// # Errors
     ///
@@ -226,7 +225,7 @@ pub fn remove_leftovers() -> Vec<String> {
         .collect()
 }
 
-/// Returns the process of a thread, if it still exists, and whether the thread is a kernel thread.
+/// Returns the process id of a thread, or `None` if the thread has ended, and whether the thread is a kernel thread.
 pub fn process_of(root: &Root, tid: u32) -> (Option<u32>, bool) {
     let status = root.read(&format!("/proc/{tid}/status")).unwrap_or_default();
     let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
@@ -289,7 +288,7 @@ mod tests {
                 drop(tracer);
                 let tracefs = sys::tracefs::directory().unwrap_or_else(|why| panic!("{why}"));
                 assert!(!list(&tracefs, INSTANCES).unwrap_or_default().contains(&name));
-                // As left by a killed process: this number is unused.
+                // As left by a killed process: no process has this id.
                 let stale = format!("{PREFIX}4194999-1");
                 let _ = mkdirat(&tracefs, format!("{INSTANCES}/{stale}"), Mode::from_raw_mode(0o700));
                 assert!(remove_leftovers().contains(&stale));

@@ -254,7 +254,7 @@ pub struct Operation {
     pub op: Op,
     /// Number of requests.
     pub requests: u64,
-    /// Share of all requests.
+    /// Share of this kind in all requests.
     pub share: f64,
     /// Bytes that the requests moved or discarded.
     pub bytes: u64,
@@ -287,7 +287,7 @@ pub struct Sizes {
     pub mean: f64,
     /// The smallest value.
     pub min: u64,
-    /// Quantiles by their names: 10, 50, 90, 99.
+    /// Sizes by percentile: 10, 50, 90, 99.
     pub percentiles: BTreeMap<String, u64>,
     /// The largest value.
     pub max: u64,
@@ -300,7 +300,7 @@ pub struct Sizes {
 pub struct SizeShare {
     /// Size in bytes; a multiple of 512.
     pub bytes: u64,
-    /// Share of the requests.
+    /// Share of the requests that have this size.
     pub share: f64,
 }
 
@@ -312,13 +312,13 @@ pub struct Sequence {
     pub share: f64,
     /// Share of all bytes that sequential requests moved.
     pub byte_share: f64,
-    /// Number of sequential runs. A run has two or more requests. Each one after the first begins where an earlier one ended.
+    /// Number of sequential runs. A run has two or more requests; each request after the first begins where an earlier request ended.
     pub runs: u64,
     /// Requests per sequential run: mean, median and maximum.
     pub run_requests: [f64; 3],
     /// Bytes per sequential run: mean, median and maximum.
     pub run_bytes: [f64; 3],
-    /// Concurrent sequential runs of three or more requests: mean over the requests, and maximum.
+    /// Number of concurrent sequential runs that have three or more requests: mean over all requests, and maximum.
     pub streams: [f64; 2],
 }
 
@@ -356,8 +356,8 @@ pub struct Footprint {
     pub span_bytes: u64,
     /// Mean number of requests to each touched block.
     pub reuse: f64,
-    /// Smallest share of the device that received half of the reads and writes. The device counts as 1024 equal zones.
-    /// `None` if its size is unknown, or without reads and writes.
+    /// Smallest share of the device that received half of the reads and writes, in steps of 1/1024.
+    /// `None` if the size of the device is unknown, or without reads and writes.
     #[serde(rename = "half_in")]
     pub half_of_requests_in: Option<f64>,
 }
@@ -411,7 +411,7 @@ pub struct Flushes {
     /// Requested flushes without data.
     #[serde(rename = "asked")]
     pub requested: u64,
-    /// Writes that requested a flush before or after them.
+    /// Writes with data and the flag PREFLUSH (flush before the write) or FUA (the write is stable when it completes).
     pub with_data: u64,
     /// Time from queueing a requested flush to its completion; `None` if no such flush completed.
     #[serde(rename = "asked_ns")]
@@ -449,7 +449,7 @@ pub struct Task {
     pub kernel: bool,
     /// Issued requests of all kinds except flushes.
     pub requests: u64,
-    /// Share of all requests.
+    /// Share of this task in all requests.
     pub share: f64,
     /// Number of reads.
     pub reads: u64,
@@ -463,7 +463,8 @@ pub struct Task {
     /// two completions are known.
     pub overlapping: Option<f64>,
     /// Time from the completion of a request to the issue of the next one. `None` if 5 % or more of
-    /// the task's requests overlap, for a task with fewer than 16 requests, and for kernel workers.
+    /// the task's requests overlap, for a task with fewer than 16 requests, and for kernel workers. At most 256 tasks
+    /// have this figure.
     pub think_ns: Option<Latency>,
 }
 

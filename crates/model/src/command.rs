@@ -3,7 +3,8 @@
 //! 1. The plan of a session contains one [`CommandStudy`]: the commands and how they are run.
 //! 2. Each run ends with a [`CommandEnd`]: the observations of the command's parent process. The counters of the kernel
 //!    and of the devices are in the snapshots around the run.
-//! 3. The crate `analysis` turns both into a [`CommandRun`], and the runs of each command into a [`CommandResult`].
+//! 3. The crate `analysis` turns the end and the snapshots of a run into a [`CommandRun`], and the runs of each command
+//!    into a [`CommandResult`].
 
 use crate::Known;
 use crate::comparison::Pair;
@@ -104,7 +105,7 @@ pub struct CommandEnd {
     /// touch no storage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub byte_sources: Vec<String>,
-    /// What the BPF programs counted.
+    /// Counts by BPF programs, or why there are none.
     pub traced: Known<Traced>,
     /// The sync of the dirty data that the command left in the page cache.
     pub final_sync: FinalSync,
@@ -223,7 +224,7 @@ pub struct FilesState {
     pub dirty_bytes: Option<u64>,
 }
 
-/// Counts of a command and its descendants by BPF programs in the kernel.
+/// What BPF programs in the kernel counted for a command and its descendants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traced {
     /// Number of processes and threads that the command started.
@@ -285,7 +286,7 @@ pub enum FinalSync {
 pub struct Neighbour {
     /// Name and process id: `dd (4711)`.
     pub name: String,
-    /// CPU time in ms.
+    /// CPU time during the run, in ms.
     pub cpu_ms: u64,
     /// Bytes that the process fetched from storage or made dirty; `None` if fathom may not read the process's counts.
     pub io_bytes: Option<u64>,
@@ -332,7 +333,8 @@ pub struct CommandRun {
     pub user_seconds: f64,
     /// CPU seconds in the kernel, of the command and its ended descendants.
     pub system_seconds: f64,
-    /// Largest resident memory of one process, in bytes; unknown if it is smaller than fathom's.
+    /// Largest resident memory of one process, in bytes; unknown if it is not clearly larger than that of fathom when the command
+    /// started.
     pub peak_bytes: Known<u64>,
     /// Bytes of the command's calls, and bytes that the kernel charged to the command.
     pub moved: Known<CommandIo>,
@@ -354,7 +356,7 @@ pub struct CommandRun {
     pub syncs: Known<Syncs>,
     /// How the command reads and writes.
     pub interface: Interface,
-    /// Storage devices that read or wrote during the run, topmost first.
+    /// Storage devices with reads or writes during the run, topmost first.
     pub devices: Known<Vec<DeviceUse>>,
     /// Bytes that the kernel charged to the command's cgroup on all devices: read and written.
     pub charged_bytes: Known<[u64; 2]>,
@@ -413,9 +415,9 @@ pub struct Interface {
     pub direct: Known<bool>,
     /// Whether the command set up asynchronous I/O (io_uring, libaio).
     pub asynchronous: Known<bool>,
-    /// Share of the read requests of the devices that began at the end of an earlier one.
+    /// Share of sequential requests among the reads of the devices: each began at the end of an earlier request.
     pub sequential_reads: Known<f64>,
-    /// Share of the write requests of the devices that began at the end of an earlier one.
+    /// Share of sequential requests among the writes of the devices: each began at the end of an earlier request.
     pub sequential_writes: Known<f64>,
 }
 

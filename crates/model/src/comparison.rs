@@ -69,11 +69,11 @@ enum_of_words! {
         Slower = "SLOWER",
         /// The whole interval is within the tolerance.
         Same = "SAME",
-        /// The interval is neither beyond the margin nor within the tolerance, or it is beyond the margin only by chance.
-        /// The interval shows the largest possible difference.
+        /// The interval is neither beyond the margin nor within the tolerance. Or it is beyond the margin, but among all
+        /// compared numbers one may differ this much by chance. The interval shows the largest possible difference.
         NoDifferenceSeen = "NO DIFFERENCE SEEN",
         /// The runs do not decide: there is no interval, the interval includes a difference of more
-        /// than half, or the ranks of the runs contradict the means. Also if the conditions of the two
+        /// than half, or the ranks of the runs do not confirm the means. Also if the conditions of the two
         /// sides differ ([`Pair::cannot_tell`]).
         CannotTell = "CANNOT TELL",
         /// The two numbers measure different things.
@@ -117,9 +117,9 @@ pub struct Pair {
     pub true_name_a: String,
     /// True name of the result on side B.
     pub true_name_b: String,
-    /// Index of the phase.
+    /// Index of the phase in the job.
     pub phase: u32,
-    /// Index of the stream.
+    /// Index of the stream in the phase.
     pub stream: u32,
     /// Whether this result is the headline of A.
     pub headline: bool,
@@ -196,7 +196,7 @@ pub struct Metric {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
     /// Difference between sessions of one side, as a share: such a difference occurs without any
-    /// change. The 95th percentile of all pairs of sessions, or the largest with fewer than 20
+    /// change. The 95th percentile over all pairs of sessions, or the largest with fewer than 20
     /// pairs. `None` if each side has one session.
     pub floor: Option<f64>,
     /// Smallest difference, as a share, that this comparison would detect (`FASTER` or `SLOWER`) in
@@ -215,7 +215,7 @@ pub struct Metric {
     /// p-value of the rank test: probability of ranks this uneven if there is no true difference
     /// (Mann and Whitney, exact). `None` if it cannot be computed.
     pub p_ranks: Option<f64>,
-    /// B divided by A, as the median of all pairs of runs (Hodges and Lehmann).
+    /// Median of B divided by A over all pairs of a run of B and a run of A (Hodges and Lehmann).
     pub ratio_by_ranks: f64,
 }
 
@@ -250,8 +250,8 @@ pub struct SlowdownGate {
 pub enum GateOutcome {
     /// The bound of the largest slowdown is within the limit.
     Passed,
-    /// The limit is between the bounds, there are no bounds, or both bounds are beyond the limit but the answer is not
-    /// `SLOWER`.
+    /// The numbers are not compared, there are no bounds, the limit is between the bounds, or both bounds are beyond the
+    /// limit but the answer is not `SLOWER`.
     Undecided,
     /// A side has no number, or a finding that this command line does not accept affects its number.
     Invalid,

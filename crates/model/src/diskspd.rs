@@ -48,7 +48,8 @@ pub struct TimeSpan {
     pub requests: u32,
     /// `-n`: whether threads are not bound to CPUs.
     pub disable_affinity: bool,
-    /// `-a`: processor group and CPU for each thread in turn.
+    /// `-a`: processor group and CPU of thread 0, 1, ... of the time span. The list repeats if there are more threads. Empty without
+    /// `-a` or without CPUs after it.
     pub affinity: Vec<(u32, u32)>,
     /// `-L`: whether latencies are measured.
     pub latency: bool,
@@ -78,7 +79,7 @@ pub struct Target {
     pub alignment: Option<u64>,
     /// `-r`, `-rs`: percent of random operations.
     pub random_percent: u32,
-    /// `-rd`: which parts of the target random operations use; `None` for all places equally.
+    /// `-rd`: how random operations are distributed over the target; `None`: uniformly.
     pub distribution: Option<Distribution>,
     /// `-si`: whether the threads of the target share one sequential position.
     pub interlocked: bool,
@@ -130,7 +131,8 @@ pub struct Target {
     pub threads: u32,
     /// `-I`: I/O priority, from 1 (very low) to 3 (normal).
     pub priority: u32,
-    /// `Weight` in XML profiles: the target's share of the operations of each thread. Only with `-F` and `-O`.
+    /// `Weight` in XML profiles: the weight of the target. The operations of a thread are divided among its targets in proportion to
+    /// their weights. Only with `-F` and `-O`.
     pub weight: u32,
     /// `ThreadTargets` in XML profiles: the only threads that use this target, each with its
     /// weight, or 0 for the weight of the target. Empty if all threads use the target. Only with `-F`
@@ -204,7 +206,7 @@ pub struct Distribution {
 /// A part of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Range {
-    /// Percent of the operations; 0 for none.
+    /// Percent of the random operations that go to this part.
     pub io: u32,
     /// Length of the part in the unit that `Distribution::percent` sets; 0 for the rest of the
     /// target.
@@ -245,9 +247,9 @@ impl Default for TimeSpan {
     }
 }
 
-/// Default block size.
+/// Default of `-b`: the block size in bytes.
 pub const BLOCK: u32 = 64 << 10;
-/// Default priority.
+/// Default of `-I`: normal I/O priority.
 pub const PRIORITY: u32 = 3;
 
 impl Default for Target {
@@ -293,7 +295,7 @@ impl Default for Target {
 pub struct Pool {
     /// Indices of the threads in the time span, ascending.
     pub threads: Vec<u32>,
-    /// Indices of the targets, each with its share of the operations.
+    /// Index and weight of each target.
     pub targets: Vec<(usize, u32)>,
 }
 

@@ -58,7 +58,7 @@ const NAMES: [(i32, &str, &str); 46] = [
     (122, "EDQUOT", "quota exceeded"),
 ];
 
-/// Describes an error in a sentence: `EIO, input/output error`, or `errno 250` for an unknown number.
+/// Describes an error: `EIO, input/output error`; `ENOENT` if the name is clear; `errno 250` for an unknown number.
 pub fn describe_errno(errno: i32) -> String {
     match NAMES.iter().find(|(number, ..)| *number == errno) {
         Some((_, name, "")) => (*name).into(),
@@ -73,7 +73,7 @@ pub fn name(errno: i32) -> String {
     named.map_or_else(|| errno.to_string(), |(_, name, _)| (*name).into())
 }
 
-/// Parses a name or a number; `None` for other text.
+/// Parses the name or the number of an error; `None` for other text.
 pub fn number(text: &str) -> Option<i32> {
     let named = NAMES.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(text));
     let typed = || text.parse().ok().filter(|number| (1..=MAX_ERRNO).contains(number));
@@ -86,7 +86,7 @@ const MAX_ERRNO: i32 = 4095;
 /// The word for all errors.
 const ALL: &str = "all";
 
-/// Parses errors, each for all operations or for one kind.
+/// Parses a list of errors, such as `EIO,write:ENOSPC`: each is for all operations or for one kind.
 ///
 /// # Errors
 /// What is wrong in the text, and what to type instead.

@@ -32,9 +32,9 @@ pub struct Snapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
-    /// Before a test file is created.
+    /// Before the targets are created or opened.
     BeforePrepare,
-    /// After the target was written, synced, evicted, and verified as evicted.
+    /// After the targets were created or opened, and after preconditioning; before the idle watch.
     AfterPrepare,
     /// Start of the idle watch, during which fathom only observes the load of other processes.
     IdleStart,
@@ -77,9 +77,9 @@ pub struct TargetState {
 /// uses the time of the last change instead, with the resolution of the file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
-    /// Device number of its file system.
+    /// Device number of the file system.
     pub device: u64,
-    /// Inode number in that file system.
+    /// Inode number in the file system.
     pub inode: u64,
     /// Number of hard links.
     pub links: u64,
@@ -365,8 +365,8 @@ impl BlockFlow {
     }
 }
 
-/// Dirty bytes that an idle machine may always have. Writing back more than this takes a disk 0.1 s or longer. Before a
-/// run fathom waits until fewer bytes are dirty; check D02 reports more.
+/// Largest amount of dirty data, in bytes, that is normal on an idle machine. A disk takes 0.1 s or longer to write back
+/// more than this. Before a run, fathom waits until less is dirty. Check D02 has a finding if more is dirty.
 pub const BACKLOG_BYTES: u64 = 64 << 20;
 
 /// Returns a figure in bytes from the text of `/proc/meminfo`. `key` has no colon.
@@ -461,13 +461,13 @@ pub const LIMITS: &str = "limits of the cgroups above us";
 /// The beginning of a line of [`LIMITS`] about a file that could not be read. `PATH (REASON)` follows.
 pub const UNREADABLE_LIMIT: &str = "unreadable: ";
 
-/// The first parts of the names of files with limits on I/O.
+/// The part before the first dot in the names of the cgroup files that limit I/O, such as `io.max`.
 pub const IO_LIMIT_KINDS: &[&str] = &["io", "blkio"];
-/// The first parts of the names of all files with limits.
+/// The part before the first dot in the names of all cgroup files with limits.
 pub const ALL_LIMIT_KINDS: &[&str] = &["io", "blkio", "cpu", "memory"];
 
-/// Describes the unreadable files in a text of [`LIMITS`]; `None` if all files were read. `kinds` are the first parts of the names of the
-/// files that matter, such as `io`.
+/// Describes the unreadable files in a text of [`LIMITS`]; `None` if all files were read. `kinds` selects the files, as in
+/// [`IO_LIMIT_KINDS`].
 pub fn unreadable_limits(limits: &str, kinds: &[&str]) -> Option<String> {
     let is_of_kind = |file: &&str| {
         kinds.iter().any(|kind| file.starts_with(&format!("{kind}.")) || file.contains(&format!("/{kind}.")))
@@ -482,7 +482,7 @@ pub fn hides_outer_cgroups(limits: &str) -> bool {
     limits.contains("/cgroup.type: ")
 }
 
-/// Fact: how the CPUs choose their frequency.
+/// Fact: the frequency governor of each CPU.
 pub const GOVERNORS: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
 /// Fact: the enabled sleep states of the first CPU, with their wake-up latency in us.
 pub const SLEEPS: &str = "/sys/devices/system/cpu/cpu0/cpuidle/state*/latency";
@@ -509,7 +509,7 @@ pub const THREADS: &str = "/proc/self/task/*/comm";
 /// `temp1_input`, `temp1_max`, `temp1_crit`, `temp1_alarm`. Empty if the kernel shows no temperature of these
 /// drives.
 pub const TEMPERATURES: &str = "/sys/class/hwmon/hwmon*/temp1_*";
-/// In snapshots: the part of `/proc/self/mountstats` about the targets' mounts, if one is a network mount.
+/// In snapshots: the part of `/proc/self/mountstats` about the targets' NFS mounts.
 pub const MOUNT_STATS: &str = "/proc/self/mountstats";
 /// In snapshots: state of software RAID.
 pub const RAID: &str = "/proc/mdstat";

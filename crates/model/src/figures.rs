@@ -1,8 +1,8 @@
 //! Figures of one result: observations for the formats of other tools, the ledger and its layers,
 //! time series, latency buckets, steadiness, device and host figures, and logs of operations.
 //!
-//! [`Observed`] feeds the formats of other tools and is not in the JSON report; the other types are part of its
-//! contract (format 1). The crate `analysis` computes all of them.
+//! The types with a JSON schema are part of the JSON report (format 1). [`Observed`] and the logs ([`WorkerLog`]) only
+//! feed the formats of other tools. The crate `analysis` computes the figures.
 
 use crate::evidence::BlockStat;
 use crate::finding::CheckId;
@@ -20,7 +20,7 @@ use std::fmt;
 pub struct Observed {
     /// Targets of the stream; empty if it has none.
     pub targets: Vec<ObservedTarget>,
-    /// Length of the measured windows in ns.
+    /// Total length of the measured windows of all runs, in ns.
     pub window_ns: u64,
     /// When the last run of the result ended, in ns since the session began.
     pub ended_ns: u64,
@@ -79,9 +79,9 @@ pub struct ObservedLaneKind {
 /// Times of a CPU between the snapshots around the runs, in kernel ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObservedCpu {
-    /// Number of the CPU in the kernel, from 0.
+    /// Index of the CPU in the kernel, from 0.
     pub cpu: u32,
-    /// Time in programs.
+    /// Time in user space.
     pub user: u64,
     /// Time in the kernel, including interrupts.
     pub kernel: u64,
@@ -417,7 +417,7 @@ pub struct DirectionSeries {
     pub max_ns: Vec<Option<u64>>,
 }
 
-/// Latencies as a histogram of [`LatencyBuckets::PER_DECADE`] buckets to a power of ten.
+/// Latencies as a histogram with [`LatencyBuckets::PER_DECADE`] buckets per power of ten.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyBuckets {
@@ -641,7 +641,7 @@ pub struct Operation {
     pub offset: u64,
     /// Length in bytes.
     pub length: u32,
-    /// Index of its target among the worker's targets.
+    /// Index of the operation's target among the targets of the worker.
     pub file: u16,
     /// Kind of the operation: read, write, trim or sync.
     pub kind: Kind,
@@ -748,8 +748,8 @@ impl Rows {
 }
 
 impl Intervals {
-    /// Adds an operation to the interval of its kind in which it ended. Operations arrive in the order of completion, so
-    /// the search begins at the last interval.
+    /// Adds an operation to the interval in which the operation ended. Each kind has its own intervals. Operations arrive in the order of
+    /// completion, so the search begins at the last interval.
     fn add(&mut self, operation: &Operation) {
         let Operation { kind, latency_ns, length, .. } = *operation;
         let each = self.length_ns.max(1);
@@ -770,7 +770,7 @@ impl Intervals {
     }
 }
 
-/// Something that a comparison could not measure.
+/// A layer or an interface that could not be measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotMeasured {

@@ -13,7 +13,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Finding"))]
 pub struct Checked {
-    /// Id of the check.
+    /// Id in the catalogue of checks, such as `A01`.
     pub id: CheckId,
     /// Name of the check, such as `CACHE_SERVED`.
     pub name: String,
@@ -213,13 +213,13 @@ impl schemars::JsonSchema for CheckId {
 /// The documentation of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckPage {
-    /// Catalogue id.
+    /// Id in the catalogue of checks, such as `A01`.
     pub id: CheckId,
     /// Name of the check, such as `CACHE_SERVED`.
     pub name: &'static str,
     /// The question that the check's group asks.
     pub group: &'static str,
-    /// The belief that the check tests.
+    /// The assumption of the user that the check tests.
     pub belief: &'static str,
     /// The evidence that the check reads.
     pub reads: &'static str,
@@ -244,7 +244,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Returns the pages, divided wherever the group changes.
+    /// Splits the pages wherever the group of the checks changes.
     pub fn groups(&self) -> impl Iterator<Item = &[CheckPage]> {
         self.pages.chunk_by(|a, b| a.group == b.group)
     }

@@ -98,7 +98,7 @@ pub struct HostResult {
     pub iops: Option<f64>,
     /// 10^6 bytes per second; `None` if there is no number.
     pub mb_per_s: Option<f64>,
-    /// Median and 99th percentile of latency in ns by kind.
+    /// Median and 99th percentile of latency in ns by kind; `None` with too few operations.
     pub latency_ns: Vec<(Kind, [Option<u64>; 2])>,
     /// CPU time of the workers per operation in ns; `None` if unknown.
     pub cpu_ns_per_op: Option<f64>,
@@ -112,7 +112,7 @@ stored_as_list! {
     RunIndex {
         /// Index of the job.
         job: u32,
-        /// Index of the phase of the job.
+        /// Index of the phase in the job.
         phase: u32,
         /// Number of earlier repeats of the job.
         repeat: u32,
@@ -281,10 +281,10 @@ impl HostGroup {
     }
 }
 
-/// The same answer of a check on several hosts, with the sentence of the lowest rank.
+/// Hosts on which a check has the same outcome and severity, with the answer on the host of the lowest rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerOfHosts {
-    /// The hosts with this answer.
+    /// The hosts with this outcome and severity.
     pub hosts: HostGroup,
     /// The check with its answer on the host of the lowest rank.
     #[serde(rename = "finding")]

@@ -1,15 +1,15 @@
 //! Latency histograms: recording in the hot loop, merging, quantiles, their sparse form in files, and
 //! distributions, which omit empty buckets.
 //!
-//! Buckets are those of the crate `histogram` with grouping power 7: each is at most 1/128 of its value wide.
+//! Buckets are those of the crate `histogram` with grouping power 7: 1 ns wide up to 256 ns, then at most 1/128 of the
+//! latency.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// log2 of the buckets per power of two; 7 keeps the error of a quantile below 1/128 = 0.8 %.
+/// log2 of the number of buckets per power of two; 7 keeps the error of a quantile below 1/128 = 0.8 %.
 const GROUPING_POWER: u8 = 7;
-/// log2 of the largest latency with its own bucket, in ns: 2^42 ns = 73 min. Longer latencies count in the last
-/// bucket.
+/// log2 of the end of the last bucket, in ns: 2^42 ns = 73 min. Longer latencies count in the last bucket.
 const MAX_VALUE_POWER: u8 = 42;
 const MAX_VALUE_NS: u64 = (1 << MAX_VALUE_POWER) - 1;
 
@@ -131,8 +131,8 @@ impl Histogram {
         supports_quantile(self.count, q).then(|| self.quantile_ns(q)).flatten()
     }
 
-    /// Returns the number of operations from `from_ns` to below `to_ns`. Both bounds are rounded
-    /// down to the start of their buckets.
+    /// Returns the number of operations with a latency from `from_ns` to below `to_ns`. Rounds each bound down to the start of its
+    /// bucket.
     pub fn count_between(&self, from_ns: u64, to_ns: u64) -> u64 {
         let bucket = |ns: u64| bucket_of(ns.min(MAX_VALUE_NS));
         let part = self.buckets.as_slice().get(bucket(from_ns)..bucket(to_ns));

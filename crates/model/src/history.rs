@@ -35,7 +35,7 @@ pub struct Entry {
     pub started: Option<String>,
     /// Title of the measurement, such as `bench cdm`.
     pub title: Option<String>,
-    /// Verdict of the report, ignoring accepted findings.
+    /// Verdict of the report as judged without `--accept`.
     pub verdict: Option<Verdict>,
     /// The number to quote.
     pub headline: Option<Headline>,
@@ -50,8 +50,8 @@ pub struct Entry {
     pub devices: Vec<Device>,
     /// Names of the session's jobs.
     pub jobs: Vec<String>,
-    /// One figure for each result of independent jobs or a profile. For any other study, the headline in a table of
-    /// sessions that the user named, otherwise empty.
+    /// For independent jobs and profiles: one figure for each result. For other studies: the headline if the user named
+    /// the session for a table, otherwise empty.
     #[serde(default)]
     pub figures: Vec<Figure>,
     /// For a sweep: the measured value at every setting, one list for each target; empty for other studies.
@@ -60,7 +60,7 @@ pub struct Entry {
     /// Measured capacities of devices, from valid results with a single kind of request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capacities: Vec<Capacity>,
-    /// Number of complete runs that count, summed over all results.
+    /// Number of runs in the figures, summed over all results.
     pub runs: u64,
     /// Names of the hosts.
     pub hosts: Vec<String>,
@@ -84,7 +84,7 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figure {
-    /// The job's name: `RND4K Q32T1 read`.
+    /// Name of the result, such as `RND4K Q32T1 read`; for a headline, the title of the session.
     pub name: String,
     /// `IOPS`, `MB/s` for sequential access, or the unit of the headline.
     pub unit: String,
@@ -105,10 +105,10 @@ impl Figure {
     pub fn in_mb_per_s(&self) -> Self {
         let mb_per_s = match (self.value, self.mb_per_s) {
             (Some(_), Some(rate)) => Some(rate),
-            // No operations move no bytes.
+            // Without operations, the byte rate is 0 too.
             (Some(0.0), None) if self.unit == IOPS => Some(0.0),
-            // A result without a rate changes its unit too, so that it remains in the column of its
-            // work.
+            // A result without a value gets the new unit too, because a column has only results with the same name and
+            // unit.
             (None, _) if self.unit == IOPS => None,
             _ => return self.clone(),
         };
@@ -142,7 +142,7 @@ pub struct Device {
 pub struct FindingMark {
     /// The check of the finding.
     pub id: CheckId,
-    /// Effect of the finding on the number.
+    /// Effect of the finding on the number. Every finding has one.
     pub severity: Option<Severity>,
 }
 
@@ -194,8 +194,8 @@ pub struct SessionTable {
     /// The results of the newest session that has results. If the user named sessions, the results of all named
     /// sessions.
     pub columns: Vec<Column>,
-    /// Sessions that have a result in at least one column, newest first. If the user named sessions, all of them in the
-    /// order of naming.
+    /// Sessions that have a result in at least one column, newest first; in a table of devices, only the newest such
+    /// session of each device. If the user named sessions, all of them in the order of naming.
     pub rows: Vec<SessionRow>,
     /// For devices whose newest session is a sweep: a table for each work. It compares all devices at every setting
     /// that is the best on at least one of them.
@@ -206,7 +206,7 @@ pub struct SessionTable {
     /// Whether the user chose the work (`--job`).
     #[serde(skip)]
     pub is_job_chosen: bool,
-    /// Number of sessions that are omitted because their device has a newer one.
+    /// Number of sessions that are omitted because a row shows a newer session of the same device.
     pub older: u64,
     /// Number of matching sessions that are omitted because of the limit.
     pub beyond_limit: u64,
@@ -231,8 +231,8 @@ pub struct Column {
 }
 
 impl Column {
-    /// Name of the only column if the rows have different results, so that each row shows the result of its own
-    /// session.
+    /// Name of a column that shows the only result of each session, because the results of the sessions have different
+    /// names.
     pub const MAIN: &'static str = "main result";
 }
 
@@ -246,9 +246,9 @@ pub struct SessionRow {
     pub started: Option<String>,
     /// The verdict of the session; `None` if it cannot be judged.
     pub verdict: Option<Verdict>,
-    /// Name and model of the device below the session's targets; `None` without a known block device.
+    /// Name and model of each disk below the session's targets, joined by ` + `; `None` without a known block device.
     pub device: Option<String>,
-    /// Size of this device in bytes; `None` if unknown.
+    /// Total size of these disks in bytes; `None` if unknown.
     #[serde(default)]
     pub device_bytes: Option<u64>,
     /// Checks with a finding that is more than a note.
@@ -258,11 +258,11 @@ pub struct SessionRow {
     pub targets: Vec<String>,
     /// The user's tags.
     pub tags: Vec<String>,
-    /// A figure for each column; `None` if the session did not measure it.
+    /// A figure for each column; `None` if the session did not measure the column's result.
     pub figures: Vec<Option<Figure>>,
 }
 
-/// Sessions that are not in the table.
+/// Sessions with the same title that are not in the table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherWork {

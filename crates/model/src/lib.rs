@@ -28,7 +28,7 @@ macro_rules! stored_as_list {
     };
 }
 
-/// Declares an enum of which each value has one word: its serialized name, which is also printed and typed.
+/// Declares an enum whose values have one word each: the serialized name, which is also printed and typed.
 macro_rules! enum_of_words {
     ($(#[$attr:meta])* $name:ident { $($(#[$doc:meta])* $value:ident = $word:tt,)* }) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

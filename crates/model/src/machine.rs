@@ -194,8 +194,8 @@ impl Machine {
 const ALL_CACHE: &[&str] = &["tmpfs", "ramfs"];
 
 impl Place {
-    /// Returns why direct I/O uses the page cache here, or is refused, according to the file system. `None` if it
-    /// works, or the file system does not report it.
+    /// Returns why direct I/O uses the page cache here, or is refused, according to the file system. `None` if direct I/O
+    /// works, or if statx does not report its alignment.
     pub fn without_direct(&self) -> Option<String> {
         if let Some(fs) = &self.file_system {
             if ALL_CACHE.contains(&fs.kind.as_str()) {
@@ -284,8 +284,8 @@ impl Layer {
         parse_number(&self.name, "", &self.device, file)
     }
 
-    /// Returns the file that switches this disk's counters on and off. `None` for a partition, which follows its
-    /// disk.
+    /// Returns the file that switches this disk's counters on and off. `None` for a partition: the file of the disk
+    /// switches the counters of all partitions too.
     pub fn iostats_file(&self) -> Option<String> {
         let dir = self.stat_file.strip_suffix("/stat").filter(|_| self.kind != LayerKind::Partition)?;
         Some(format!("{dir}/queue/iostats"))
@@ -349,7 +349,7 @@ pub struct BlockDevice {
     pub link: Option<String>,
     /// Driver: `nvme`, `sd`, `virtio_blk`; `None` without one.
     pub driver: Option<String>,
-    /// Disk of a partition; `None` for other devices.
+    /// Kernel name of the disk of a partition; `None` for other devices.
     pub disk: Option<String>,
     /// Offset of a partition on its disk in bytes; `None` for other devices, and if unknown.
     pub start_bytes: Option<u64>,
@@ -364,11 +364,11 @@ pub struct BlockDevice {
     /// For a loop device: whether it accesses its file with direct I/O; `None` for other devices,
     /// or if unknown.
     pub backing_direct: Option<bool>,
-    /// Devices directly below.
+    /// Kernel names of the devices directly below this one.
     pub below: Vec<String>,
     /// Kernel names of the partitions; empty without partitions.
     pub partitions: Vec<String>,
-    /// Devices that are built on this one.
+    /// Kernel names of the devices that are built on this one.
     pub holders: Vec<String>,
     /// Mounts of the device in this mount namespace.
     pub mounts: Known<Vec<Mounted>>,
@@ -451,7 +451,8 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// Returns whether both are the same file or device at this moment.
+    /// Returns whether `self` and `other` are the same file or device, if both were read at the same moment. Ignores the identifiers,
+    /// which only distinguish a device from a later one.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Device { number: a, .. }, Self::Device { number: b, .. }) => a == b,
@@ -590,8 +591,8 @@ impl KnownBy {
         }
     }
 
-    /// Returns the properties by which both are the same device; `None` if the devices differ, or if this cannot be
-    /// determined.
+    /// Returns the properties that show that `self` and `other` are the same device; `None` if the devices differ, or if
+    /// this cannot be determined.
     pub fn same_as(&self, other: &Self) -> Option<SameBy> {
         if self.bytes != other.bytes || self.bytes == 0 {
             return None;
@@ -606,7 +607,7 @@ impl KnownBy {
         both(&self.model, &other.model).then_some(SameBy::ModelAndSize)
     }
 
-    /// Describes the device by driver or model and size, such as `virtio_blk of 252 GiB`.
+    /// Describes the device by its size and its model or driver, such as `virtio_blk of 252 GiB`.
     pub fn kind(&self) -> String {
         format!("{} of {}", self.model.as_deref().unwrap_or("device"), show_bytes(self.bytes))
     }

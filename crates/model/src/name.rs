@@ -1,7 +1,7 @@
 //! Converts file names to text and back, makes foreign text safe for a terminal, and quotes words for a shell.
 //!
 //! Control characters can move the cursor or clear the screen, and direction marks can make one
-//! name look like another. fathom prints the number of such a character instead: `\u{1b}`. In a file
+//! name look like another. fathom prints the code point of such a character instead: `\u{1b}`. In a file
 //! name, [`text`] replaces each byte of such a character, and each byte that is not valid UTF-8, by
 //! a private character. On the terminal, a private character appears as its byte: `\xff`.
 
@@ -82,7 +82,7 @@ pub(crate) fn reject(text: &str, why: &str) -> String {
     format!("{} {why}", quoted_excerpt(text))
 }
 
-/// Replaces every control character and direction mark, except line feeds and tabs, by its number,
+/// Replaces every control character and direction mark, except line feeds and tabs, by its code point,
 /// and every private character of [`text()`] by its byte.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let acts = |c: char| affects_terminal(c) || byte_of_stand_in(c).is_some();

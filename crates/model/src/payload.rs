@@ -1,7 +1,7 @@
 //! The data that streams write, how compressible they are, and the patterns that reads are verified against.
 //!
-//! Data are unique and incompressible unless the job asks for compressible or repetitive data: storage may compress
-//! or deduplicate, and a repeated buffer would measure that instead. The crate `random` supplies the bytes.
+//! Data are unique and incompressible unless the job asks for compressible or repetitive data. With a repeated buffer,
+//! storage that compresses or deduplicates would write almost nothing. The crate `random` supplies the bytes.
 
 use crate::units::show_bytes;
 pub use random::{fill, split_mix};
@@ -101,7 +101,7 @@ fn copy_repeatedly(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usiz
 /// Blocks that can be copied: the first ones that a worker writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Set {
-    /// Key of the first block. The keys of the other blocks follow it.
+    /// Key of the first block. Each further block has the next key.
     first: u64,
     blocks: u64,
 }
@@ -129,7 +129,7 @@ struct Shaped {
     dedup_percent: u8,
     /// The sets from which copies are drawn; if empty, copies are drawn from the pool.
     sets: Arc<[Set]>,
-    /// Keys of earlier blocks, as a ring. The first `made` of them are valid; from [`POOL`] on, all are.
+    /// Keys of earlier blocks, as a ring. The first `made` keys are valid; all of them if `made` is at least [`POOL`].
     pool: [u64; POOL],
     made: usize,
     key: u64,
@@ -269,7 +269,7 @@ const OFFSET_BYTES: usize = 8;
 pub struct Verify {
     /// The content of the blocks.
     pub content: Content,
-    /// Whether the stream's reads are checked.
+    /// Whether the stream's reads are compared with the content.
     pub checks: bool,
     /// Index of the stream in the previous phase whose blocks this stream reads back, each as often as it was written.
     /// `None` if this stream has its own work.
@@ -443,7 +443,7 @@ fn copies_of_a_set_repeat_only_its_first_blocks() {
     }
     let often: Vec<usize> = counts.values().copied().filter(|n| *n > 1).collect();
     assert_eq!(often.len(), SET, "blocks outside the set are written once");
-    // Half of 4096 are divided among 16: 128 each, five deviations to either side.
+    // Half of 4096 blocks are divided among 16: 128 each, five standard deviations to either side.
     assert!(often.iter().all(|n| n.abs_diff(128) < 60), "{often:?}");
     assert!(counts.len().abs_diff(2048) < 160, "{}", counts.len());
     // With a set as large as all written data the share converges later: a block that is copied before it was
@@ -477,7 +477,7 @@ fn workers_with_shared_sets_copy_each_others_blocks() {
     }
     let often: Vec<usize> = counts.values().copied().filter(|n| *n > 1).collect();
     assert_eq!(often.len(), 3 * SET, "one maker copies blocks of all three");
-    // Half of 4096 are divided among 48: 43 each, five deviations to either side.
+    // Half of 4096 blocks are divided among 48: 43 each, five standard deviations to either side.
     assert!(often.iter().all(|n| n.abs_diff(43) < 34), "{often:?}");
 }
 

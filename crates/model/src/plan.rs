@@ -160,8 +160,9 @@ impl Plan {
         self.fleet_rank.is_none_or(|part| part.rank == rank)
     }
 
-    /// Returns the first task of a stream on this host. A task is a worker; tasks are numbered host by host over all
-    /// hosts that run the job.
+    /// Returns the index of the first task of a stream on this host, and the number of tasks. A task is a worker; tasks
+    /// are numbered host by host over all hosts that run the job. With `shift_hosts`, this host takes the tasks of the
+    /// host that many ranks later, modulo the number of hosts.
     pub fn first_task(&self, job: usize, stream: &Stream) -> TaskNumber {
         let FleetRank { rank, hosts, .. } =
             self.fleet_rank.unwrap_or(FleetRank { rank: 0, hosts: 1, neighbours: 0 });
@@ -191,7 +192,7 @@ impl Plan {
         self.study.commands().map_or(self.jobs.len(), |study| study.commands.len())
     }
 
-    /// Whether the plan has a condition.
+    /// Whether the plan has a condition or a limit on the slowdown.
     pub fn is_gated(&self) -> bool {
         !self.fail_if.is_empty() || self.fail_if_slower.is_some()
     }
@@ -255,8 +256,9 @@ pub enum Strategy {
     /// As often as the plan states, for tests on several targets. Then the tests with wide
     /// confidence intervals are repeated, until all intervals are narrow or the time is up.
     Targets(TargetLayout),
-    /// The first job measures the capacity in a closed loop. The second job is an open loop: at loads up to the
-    /// capacity, then at loads near the lowest one that misses the latency target.
+    /// The first job measures the capacity in a closed loop. The second job is an open loop that searches the highest load
+    /// that meets the latency target. Without a target, or for a curve, it also runs at fixed shares of the capacity and
+    /// near the knee.
     Limit(LatencyTarget),
 }
 
@@ -269,7 +271,7 @@ pub struct BaselineSession {
     /// session too, unchanged.
     #[serde(rename = "from")]
     pub first_job: usize,
-    /// Index of the job that gave the earlier session's headline.
+    /// Index in this plan of the job that gave the earlier session's headline.
     pub headline: usize,
     /// Report of the earlier session, judged before this session began; without time series.
     #[serde(rename = "then")]
@@ -443,7 +445,7 @@ impl ExpectedCost {
         format!("It takes {}. It writes {}.", self.time(), self.writes())
     }
 
-    /// Returns the cost of both measurements, one after the other.
+    /// Returns the cost of this measurement and of `other`, one after the other.
     #[must_use]
     pub fn and(self, other: &Self) -> Self {
         Self {

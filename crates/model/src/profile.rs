@@ -25,8 +25,8 @@ pub struct Test {
     pub depth: u32,
     /// Number of worker threads.
     pub workers: u32,
-    /// The tool's name of the test. Empty if the tool calls it by the usual name, such as `RND4K
-    /// Q32T1`, or by the percentage of `rewrites`.
+    /// The tool's name of the test. Empty if this is the usual name, such as `RND4K Q32T1`, or the percentage of
+    /// `rewrites`.
     pub called: &'static str,
     /// The only direction of the test, as a read share in percent; `None` for all directions of the profile.
     pub only: Option<u8>,
@@ -67,7 +67,7 @@ pub struct Profile {
     pub about: &'static str,
     /// The tests, in the order of the table.
     pub tests: &'static [Test],
-    /// Read shares, in the order of the table: 100 read, 0 write, 70 the usual mix.
+    /// Shares of reads in percent, in the order of the table: 100 for reads, 0 for writes, 70 for the usual mix.
     pub read_percents: &'static [u8],
     /// Index of the test whose first direction is the headline.
     pub headline: usize,
@@ -209,7 +209,7 @@ pub const PROFILES: &[Profile] = &[
         name: "atto",
         about: "ATTO Disk Benchmark: sequential at depth 4 in 256 MiB, sizes doubling from 512 bytes to 64 MiB; with its bars",
         tests: &ATTO,
-        // The block size that other tools quote. The best of all rows would be partly luck.
+        // 1 MiB, the block size that other tools quote. The best of all rows would be partly luck.
         headline: 11,
         style: Some(ToolStyle {
             tool: "ATTO Disk Benchmark",
@@ -313,7 +313,7 @@ impl Test {
         }
     }
 
-    /// Writes the test into the spec of a job. `span` is the size of the job's target in bytes.
+    /// Writes the test into the spec of a job. `span` is the size of the tested region in bytes.
     pub fn spec(&self, read_percent: u8, span: u64, job: &mut JobSpec) {
         job.name = Some(self.name_of(read_percent));
         let Some(compress) = self.rewrites else {
@@ -343,7 +343,7 @@ impl Test {
         stream.mix = Some(Mix::from_percents(read_percent, 0));
         stream.bs = Some(PerKind::all(sizes));
         stream.depth = Some(self.depth);
-        // The user's value has precedence. Only profiles of IOR accept one (`takes_workers`).
+        // The user's value has precedence. Only profiles of IOR accept `--workers` (`takes_workers`).
         // `workers` always has a value, so `give` records that it was set.
         if !stream.has("workers") {
             stream.give("workers").workers = self.workers;
@@ -431,7 +431,7 @@ pub struct LayoutRow {
 pub struct CellSource {
     /// Index of the job.
     pub job: usize,
-    /// Index of its phase.
+    /// Index of the phase in the job.
     pub phase: usize,
 }
 
@@ -469,7 +469,7 @@ pub struct ToolRow {
 pub struct ToolCell {
     /// Index of the result that the number is from.
     pub result: usize,
-    /// Median over the runs of a rate, or mean of a latency. `None` if a finding invalidates it, or nothing
+    /// A rate is the median over the runs, a latency the mean. `None` if a finding invalidates the number, or nothing
     /// completed.
     pub value: Option<f64>,
     /// Smallest and largest value over the runs; `None` for a latency, or with fewer than two runs.
@@ -478,7 +478,7 @@ pub struct ToolCell {
     pub verdict: Verdict,
 }
 
-/// The score of a tool, in its points.
+/// The score of a tool, in the tool's points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Score {
@@ -486,7 +486,7 @@ pub struct Score {
     pub read: Points,
     /// Weighted sum of the sequential, 4K and 4K-64Thrd writes.
     pub write: Points,
-    /// Both directions, with the tool's weights.
+    /// Weighted sum of the sequential, 4K and 4K-64Thrd reads and writes.
     pub total: Points,
 }
 
@@ -499,7 +499,7 @@ pub struct Points {
     /// The points from the slowest runs of all numbers, and the points from the fastest runs; `None` if a number
     /// has only one run.
     pub range: Option<[f64; 2]>,
-    /// The worst verdict of the numbers in the score.
+    /// `VALID` if all numbers of the score are valid, `INVALID` if one is missing, otherwise `SUSPECT`.
     pub verdict: Verdict,
     /// Why the points are withheld; `None` if they are not.
     pub withheld: Option<String>,

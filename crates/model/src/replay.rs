@@ -13,7 +13,7 @@ pub struct ReplayComparison {
     pub capture: String,
     /// When requests were submitted: `dependent`, `timed` or `fast`.
     pub pace: String,
-    /// The factor by which the replay is faster than the capture.
+    /// Requested speed factor: 2 for twice as fast as the capture.
     pub speed: f64,
     /// Where the replay's latencies and depth are measured: `driver`, like its capture, or `program`, which
     /// includes system calls and wake-ups. Reports without this field mean `program`.
@@ -89,8 +89,8 @@ pub struct Replay {
     pub changes: Changes,
     /// Whether the touched blocks are packed without gaps, because the target is smaller than the captured device.
     pub dense: bool,
-    /// Whether the capture has single stable writes (FUA), for which the target is opened a second time with
-    /// `O_DSYNC`.
+    /// Whether some writes of the capture are stable when they complete (FUA). For these writes, the target is opened a
+    /// second time with `O_DSYNC`.
     pub stable_writes: bool,
     /// Largest read or write in bytes.
     pub largest_bytes: u32,
@@ -107,7 +107,7 @@ pub struct Changes {
     /// Alignment in bytes, a power of two. Offsets are rounded down to a multiple of it, and sizes of requests up.
     /// Operations of programs keep their sizes. 0 changes nothing.
     pub align_bytes: u64,
-    /// Kinds that are skipped.
+    /// Kinds of operations that are skipped.
     pub skip: Vec<Kind>,
 }
 
@@ -136,9 +136,9 @@ pub struct Original {
     pub footprint_bytes: u64,
     /// End of the touched range in bytes.
     pub end_bytes: u64,
-    /// Common divisor of all offsets and sizes of reads and writes, in bytes.
+    /// Largest power of two, up to 1 MiB, that divides all offsets and sizes of reads and writes, in bytes.
     pub align_bytes: u32,
-    /// Share of reads and writes that begin where the previous one of their direction ended, in percent.
+    /// Share of reads and writes that begin where the previous request of the same direction ended, in percent.
     pub sequential_percent: f64,
     /// Figures of each kind of operation.
     pub kinds: Vec<OriginalKind>,

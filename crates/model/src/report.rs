@@ -76,7 +76,7 @@ pub struct Report {
     /// Every check that applied, with its answer, findings first.
     #[serde(rename = "findings")]
     pub checks: Vec<Checked>,
-    /// Changes of the request and incidents during the session, in sentences.
+    /// Changes to the request and incidents during the session, in sentences.
     pub notes: Vec<String>,
     /// How the session ended.
     pub ending: Ending,
@@ -244,9 +244,9 @@ pub enum Ending {
 pub struct Headline {
     /// True name: `4K random read, depth 32, page cache`.
     pub name: String,
-    /// The value; `None` if a finding invalidates it.
+    /// The value; `None` if a finding invalidates it, or if there is no value.
     pub value: Option<f64>,
-    /// `IOPS`, `MB/s`, or `us` if the headline is a latency at a load.
+    /// `IOPS`, `MB/s`, `us` for a latency, or `s` or `ms` for the time of a command.
     pub unit: String,
     /// 95 % interval over runs; `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,
@@ -267,9 +267,9 @@ pub struct Measured {
     /// no storage.
     #[serde(default)]
     pub renamed: bool,
-    /// Index of the phase.
+    /// Index of the phase in the job.
     pub phase: u32,
-    /// Index of the stream.
+    /// Index of the stream in the phase.
     pub stream: u32,
     /// The job as it was run.
     pub job: Job,
@@ -288,7 +288,7 @@ pub struct Measured {
     pub write: Option<Figures>,
     /// Trims; `None` if the job has none.
     pub trim: Option<Figures>,
-    /// Calls between writes that make them stable; `None` if the job has none.
+    /// Sync calls between writes; `None` if the job has none.
     pub sync: Option<Figures>,
     /// Reads, writes and trims together; `None` if there is no rate.
     pub total: Option<Rates>,
@@ -301,7 +301,7 @@ pub struct Measured {
     pub data: Option<Written>,
     /// Limiter of this result.
     pub limiter: Limiter,
-    /// One entry for each run.
+    /// One entry for each run that the figures include.
     pub runs: Vec<RunFigures>,
     /// Runs that no figure includes: rounds before the job was steady, or runs of a sweep before its winner was measured again.
     #[serde(default, rename = "way", skip_serializing_if = "Vec::is_empty")]
@@ -453,7 +453,7 @@ pub struct Figures {
     pub iops_interval: Option<[f64; 2]>,
     /// 95 % interval of `mb_per_s` over runs; `None` with fewer than three runs.
     pub mb_per_s_interval: Option<[f64; 2]>,
-    /// Mean operations in flight of all directions, counted apart from the latencies.
+    /// Mean operations in flight of all directions; counted, not computed from the latencies.
     pub depth_mean: f64,
     /// Latency to the completion, all runs together: from the intended start in an open loop, from the submission
     /// otherwise. In an open loop a percentile is also `None` if fathom's own lateness is more than a tenth of it.
@@ -502,7 +502,7 @@ pub struct RunFigures {
     /// predict the next run. `None` if the series has too few independent samples.
     #[serde(default)]
     pub iops_within: Option<[f64; 2]>,
-    /// Percentiles of latency in ns, by direction (`read`) and rank (`99`). `None` under the same
+    /// Latency in ns by direction (`read`) and percentile (`99`). `None` under the same
     /// conditions as the percentiles of [`Latency`].
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, BTreeMap<String, Option<u64>>>,

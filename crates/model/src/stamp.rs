@@ -21,7 +21,7 @@ const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 /// The fields of a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Id of the verification; no two have the same.
+    /// Unique id of the verification.
     pub id: u64,
     /// Byte offset of the sector on its target. [`write()`] takes the offset of the block and sets
     /// that of each sector.
@@ -104,7 +104,8 @@ pub enum DamageKind {
         newest_first: u32,
         /// Sequence number of the newest write.
         newest: u64,
-        /// Sequence number of the write that the first sector of the others is from.
+        /// Sequence number of the write of the first sector that is not from the newest write; 0 for content from before
+        /// the verification.
         other: u64,
     },
     /// An intact sector from a write that was never begun at this place.

@@ -346,7 +346,7 @@ pub struct TargetLayout {
 }
 
 impl TargetLayout {
-    /// Returns the group of a job: its test, or the job itself.
+    /// Returns the index of a job's group. The tests that every target has come first, then one group for each remaining job.
     pub fn group(self, job: usize) -> usize {
         let compared = self.compared_jobs();
         if job < compared { job / self.targets.max(1) as usize } else { self.tests as usize + job - compared }
@@ -395,7 +395,7 @@ pub struct Targets {
 pub struct TargetRow {
     /// `RND4K Q1T1 read`.
     pub test: String,
-    /// Index of the target.
+    /// Index of the target in [`Targets::names`].
     pub target: usize,
     /// Index of this row's result in the report's `results`.
     pub result: usize,
@@ -412,7 +412,7 @@ pub struct HostSteps {
 }
 
 impl HostSteps {
-    /// Returns how many of `all` hosts run a job. Ranks `0..n` run it.
+    /// Returns how many of `all` hosts run a job: those with the lowest ranks.
     pub fn participants(&self, job: usize, all: usize) -> usize {
         self.hosts.get(job).map_or(all, |hosts| all.min(*hosts as usize))
     }
@@ -482,7 +482,7 @@ pub struct LoadCurve {
     pub points: Vec<LoadPoint>,
     /// The knee: above this load, the latency grows faster than the rate. `None` if too few loads have a latency.
     pub knee: Option<Knee>,
-    /// Whether the latency target is met, and up to which load; `None` if none was requested.
+    /// Whether the latency target is met, and up to which load; `None` without a latency target.
     #[serde(rename = "promise")]
     pub latency_target: Option<MetLoad>,
     /// The headline with all its numbers, in one sentence.
@@ -542,7 +542,8 @@ impl WhyOpen {
 }
 
 impl LoadPoint {
-    /// Returns why the load is open; `None` if it meets or misses the target, or if a finding invalidates it.
+    /// Returns why the runs do not decide whether the load meets the target; `None` if they decide it, or if a finding invalidates the
+    /// measurement.
     pub fn why_open(&self, target: &MetLoad) -> Option<WhyOpen> {
         if self.met.is_some() || self.state == LoadState::Void {
             return None;
@@ -573,7 +574,7 @@ impl LoadPoint {
         is_served && self.percentiles_ns.get(percentile).copied().flatten().is_none()
     }
 
-    /// Whether fathom's own lateness may be more than [`LATE_SHARE`] of a percentile. Its lower bound then matters too.
+    /// Whether fathom's own lateness may be more than [`LATE_SHARE`] of a percentile. The lower bound of the percentile then matters too.
     pub fn is_late_at(&self, percentile: &str) -> bool {
         self.lateness_share(percentile).is_some_and(|share| share > LATE_SHARE)
     }
@@ -625,8 +626,8 @@ pub struct LoadPoint {
     /// in `percentiles_ns`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub service_percentiles_ns: BTreeMap<String, Option<u64>>,
-    /// 95 % interval in ns of each percentile of a typical run, over runs; withheld percentiles and
-    /// those with fewer than three runs are left out.
+    /// 95 % interval in ns of the mean over runs, for each percentile. A percentile is left out if it is withheld, or if
+    /// a run has no value. Empty with fewer than three runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub percentile_intervals_ns: BTreeMap<String, [f64; 2]>,
     /// 99th percentile of the lateness of submissions in ns; `None` if no operation completed.
@@ -686,7 +687,7 @@ pub struct MetLoad {
     pub missed_iops: Option<u64>,
 }
 
-/// A latency target: the percentile, and how requests arrive.
+/// A latency target: a percentile, its limit, and how requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyTarget {
     /// Percentile of the latency from the intended start, as a share: 0.99.

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// equally fast.
 pub const TOLERANCE: f64 = 0.05;
 
-/// Returns the tolerance of sessions of earlier versions, whose grid does not state one.
+/// Returns the tolerance of sessions of earlier versions, which did not store it.
 fn earlier_tolerance() -> f64 {
     0.03
 }
@@ -44,7 +44,8 @@ pub struct Grid {
     /// Tolerance: a cell that may be faster than the winner by at most this share counts as equally fast.
     #[serde(default = "earlier_tolerance")]
     pub tolerance: f64,
-    /// The measure that ranks the cells of each work; bytes per second if absent.
+    /// Key: a work without its target (`randread`). Value: the measure that ranks the cells of this work. A work without
+    /// an entry is ranked by bytes per second.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, Measure>,
 }
@@ -103,8 +104,8 @@ pub enum Until {
     /// The sweep measures each cell once. After a cell that completed at most [`least_iops`] operations per second, it leaves out the cells
     /// that differ only in a larger block size.
     Slow,
-    /// The sweep measures all cells in each round. It ends when the tracked cell has settled or, with `bytes`, when this amount is written,
-    /// but after at most `rounds_at_most` rounds.
+    /// The sweep measures all cells in each round. Without `bytes`, it ends when the tracked cell has settled; with `bytes`, when this many
+    /// bytes are written. It ends after `rounds_at_most` rounds at the latest.
     Rounds {
         /// Index of the job whose value is tracked.
         tracked: usize,
@@ -258,10 +259,10 @@ pub struct BestSettings {
 pub struct DeviceBySettings {
     /// Name of the device or path of the target.
     pub name: String,
-    /// Index of the device's best setting in `settings`; `None` if the device has no best setting,
+    /// Index of the device's best setting in the `settings` of the table; `None` if the device has no best setting,
     /// or if the value of that setting is unknown or invalid.
     pub best: Option<usize>,
-    /// The value at each setting, in the order of `settings`; `None` if the device was not measured
+    /// The value at each setting, in the order of the table's `settings`; `None` if the device was not measured
     /// at the setting, or if the value is invalid.
     pub values: Vec<Option<f64>>,
     /// Ids of the checks that invalidate the value of the best setting, or of all settings if no setting is the best.
@@ -641,7 +642,7 @@ impl Setting {
         self.spec.is_none() && self.rw.starts_with("rand")
     }
 
-    /// Whether all operations are writes.
+    /// Returns whether all operations are writes; false for an access specification, which decides this for each line.
     pub fn only_writes(&self) -> bool {
         let word = self.mix.as_ref().unwrap_or(&self.rw);
         self.spec.is_none() && matches!(word.as_str(), "write" | "randwrite")
@@ -763,7 +764,7 @@ impl Measure {
         if self.is_latency() { show_ns(value) } else { show_rate(value) }
     }
 
-    /// Formats a value for a map: like [`Self::show_in_table`], but a rate has no decimals.
+    /// Formats a value for a cell of a map: like [`Self::show_in_table`], but a rate has no decimals.
     pub fn show_short(self, value: f64) -> String {
         if self.is_latency() { show_ns(value) } else { show_count(value) }
     }

@@ -46,7 +46,7 @@ pub struct Verification {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriterProgress {
-    /// Sequence number of the last write up to which all writes are stable; 0 if no write is stable.
+    /// All writes up to this sequence number are stable; 0 if no write is stable.
     pub synced: u64,
     /// Sequence number of the last write that may have begun; 0 if no write may have begun.
     pub begun: u64,
@@ -278,11 +278,11 @@ pub struct Verified {
     pub target: String,
     /// The storage stack below the target.
     pub place: Place,
-    /// The writes and their duration; `None` for a check.
+    /// The writes and their duration; `None` with `--check`, which only reads.
     pub written: Option<(Written, Duration)>,
-    /// The reads and their duration; `None` if writing was interrupted.
+    /// The reads and their duration; `None` if the verification ended before reading back.
     pub read: Option<(ReadBack, Duration)>,
-    /// Where the data came from when it was read, such as the device or the page cache, as text.
+    /// Where the data came from when it was read, such as the device or the page cache, as text. Empty if nothing was read back.
     pub source: String,
     /// Notes for the reader.
     pub notes: Vec<String>,
@@ -532,7 +532,8 @@ mod tests {
         let second: Vec<u64> = (10_001..=20_000).map(|s| v.stamp(s).offset).collect();
         let fixed = first.iter().zip(&second).filter(|(a, b)| a == b).count();
         let upwards = first.windows(2).filter(|w| w[0] < w[1]).count();
-        // On average one block has the same place in both orders. Half of the steps go upwards, with a deviation of 29.
+        // On average one block has the same place in both orders. Half of the steps go upwards,
+        // with a standard deviation of 29.
         assert!(fixed < 10, "{fixed}");
         assert!(upwards.abs_diff(5000) < 290, "{upwards}");
     }

@@ -289,7 +289,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Returns the latencies of one direction; `None` if no request completed in it.
+    /// Returns the latencies of one direction; `None` if no request completed in this direction.
     pub fn in_direction(&self, direction: Direction) -> Option<&Latency> {
         match direction {
             Direction::Read => self.read.as_ref(),

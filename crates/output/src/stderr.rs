@@ -20,7 +20,7 @@ pub fn redirect() {
 }
 
 /// If standard error is a block device, for example after a mistaken redirection in a shell,
-/// redirects it as [`redirect`] does and prints a message about it.
+/// redirects it as [`redirect`] does and prints a message about the redirection.
 pub fn avoid_block_devices() {
     if is_disk(rustix::stdio::stderr()) {
         redirect();
@@ -41,7 +41,7 @@ pub fn write(bytes: &[u8]) {
 /// Prints a message: `coloured` on a terminal with colours, otherwise `plain`. The two texts differ
 /// only in escape sequences.
 pub fn print_coloured(plain: &str, coloured: &str) {
-    // Print escape sequences only if fathom made all of them.
+    // Without control characters in `plain`, every escape sequence in `coloured` is fathom's own.
     let harmless = matches!(visible(plain), Cow::Borrowed(_));
     if harmless && stream::has_colours(&std::io::stderr()) {
         let _ = stream::write(rustix::stdio::stderr(), format!("{coloured}\n").as_bytes());

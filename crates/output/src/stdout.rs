@@ -68,9 +68,8 @@ pub fn render_for_file<K: ReportKind + ?Sized>(
     Ok(escape_control_characters(&render(format, report, style)?, format.content))
 }
 
-/// Renders a report as text for the message that the report file could not be written. Uses
-/// `format`, or the text format if `format` is binary. If the report cannot be rendered, returns the
-/// reason.
+/// Renders a report as a string, to print it after the message that its file could not be written.
+/// Uses the text format if `format` is binary. If the report cannot be rendered, returns the reason.
 pub fn render_as_text<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
     let format = if format.content == Content::Bytes { TEXT } else { format };
     let bytes = render(format, report, style).unwrap_or_else(|why| why.message().as_bytes().to_vec());
@@ -87,7 +86,7 @@ fn render<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> 
 /// # Errors
 /// As [`print_text`].
 pub fn print_coloured(plain: &str, coloured: &str) -> Result<(), Failure> {
-    // Print escape sequences only if fathom made all of them.
+    // Without control characters in `plain`, every escape sequence in `coloured` is fathom's own.
     let ours = escape_control_characters(plain.as_bytes(), Content::Text) == plain.as_bytes();
     if ours && stream::has_colours(&io::stdout()) {
         print_bytes(coloured.as_bytes())
@@ -112,8 +111,8 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     print_piece(bytes).map(|_| ())
 }
 
-/// Prints one report of a continuing output. Returns its number of lines; `None` if the reader has
-/// closed the pipe.
+/// Prints one report of a continuing output. Returns the number of printed lines; `None` if the
+/// reader has closed the pipe.
 ///
 /// # Errors
 ///
@@ -125,7 +124,8 @@ pub fn print_next<K: ReportKind + ?Sized>(format: &Format, part: &K) -> Result<O
     Ok(print_piece(&shown)?.then_some(lines))
 }
 
-/// Returns the number of lines of the terminal; `None` if standard output is not a terminal.
+/// Returns the number of lines of the terminal; `None` if standard output is not a terminal, or if
+/// the terminal does not report it.
 pub fn screen_rows() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
@@ -160,8 +160,8 @@ pub fn print_piece(bytes: &[u8]) -> Result<bool, Failure> {
     }
 }
 
-/// Replaces control characters in text, and escapes them in JSON, so that the document is safe for
-/// a terminal. Returns other content unchanged.
+/// Makes the control characters of text and JSON harmless for a terminal: replaces them in text, and
+/// escapes them in JSON. Returns other content unchanged.
 pub fn escape_control_characters(document: &[u8], content: Content) -> Vec<u8> {
     let text = String::from_utf8_lossy(document);
     match content {

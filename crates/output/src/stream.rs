@@ -35,7 +35,7 @@ pub(crate) fn is_disk(stream: BorrowedFd<'_>) -> bool {
     fstat(stream).is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice)
 }
 
-/// Writes all bytes to a file of any kind. If it is non-blocking, waits until it accepts more.
+/// Writes all bytes to a file of any kind. Waits while a non-blocking file accepts no more bytes.
 ///
 /// # Errors
 /// Why the bytes cannot be written.

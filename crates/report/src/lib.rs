@@ -37,7 +37,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Width of text in a file or a pipe.
+/// Width of text in a file or a pipe, in columns.
 pub const WIDTH: usize = 80;
 
 /// How much of a report to print.
@@ -76,9 +76,9 @@ impl Default for Style {
 /// The content of a format, which decides how to escape control characters for a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Text: a control character is printed as its number.
+    /// Text: a control character is printed as an escape such as `\u{1b}`.
     Text,
-    /// JSON: a control character is escaped.
+    /// JSON: a control character is printed as an escape such as `\u001b`.
     Json,
     /// Anything else, which is written unchanged.
     Bytes,

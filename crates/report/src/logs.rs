@@ -6,8 +6,8 @@
 //! - The files of fio's `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log` and
 //!   `write_iolog`, with the names, columns and units of fio 3.33 (its HOWTO, "Log File Formats",
 //!   and stat.c). One difference: averages cover intervals of equal length, counted from the start
-//!   of the measurement. fio ends an interval with the first operation after its length and begins
-//!   the next one there.
+//!   of the measurement. In fio, an interval ends with the first operation that completes after
+//!   the interval's length, and the next interval begins there.
 //! - [`EventLine`]: a request of a capture as a line of text or CSV.
 
 use csv::{Terminator, WriterBuilder};
@@ -135,7 +135,8 @@ const BUCKETS: usize = 29 << BUCKET_BITS;
 struct FioLog {
     logs: Logs,
     kind: LogKind,
-    /// Number of each worker in the file, from 1, with the paths of the worker's targets.
+    /// fio's serial number of each worker whose operations are in the file, from 1, with the paths of
+    /// the worker's targets.
     workers: Vec<(u32, Vec<String>)>,
     /// Start of the measurement, in ns since the start of the phase: when both delay and ramp are
     /// over, as in fio.
@@ -153,8 +154,8 @@ fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
     let phases = plan.jobs.first().map_or(&[][..], |job| &job.phases);
     let mut last = 0;
     for (phase, text) in phases.iter().zip(&typed.phases) {
-        // In fio, the thread that wrote also reads back. In fathom, a separate stream reads back. It
-        // gets no number and no log here.
+        // In fio, the thread that wrote also reads back. In fathom, a separate stream reads back. Such
+        // a stream gets no worker number and no log here.
         let own = phase.streams.iter().zip(text).filter(|(stream, _)| stream.reads_back().is_none());
         for (stream, text) in own {
             let first = last + 1;
@@ -198,13 +199,14 @@ fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
 struct LogLine {
     ms: u64,
     value: u64,
-    /// The maximum of the interval, if the log has such a column.
+    /// Maximum latency in the interval, in ns. Written only if the log has such a column.
     largest: u64,
     kind: Kind,
     bytes: u64,
     offset: u64,
     issued_ns: u64,
-    /// Number of the operation's entry in `op_priorities`, from 1; 0 if it has none.
+    /// Index of the operation's priority in `op_priorities`, from 1; 0 if the operation has the
+    /// priority of its stream.
     op_priority_number: u8,
 }
 
@@ -280,8 +282,8 @@ impl FioLog {
         let last_ms = self.since_start_ns(intervals.last_ns) / MS_NS;
         let line = |i: model::figures::Interval| {
             let end_ms = self.since_start_ns(i.end_ns) / MS_NS;
-            // If the job ended within the last interval, its rate would be too low and is left out. Its latency
-            // is kept, with the time at which the job ended.
+            // If the job ended within the last interval, leave out the interval's rate, which would be too low. Keep
+            // the interval's latency, with the time at which the job ended.
             let is_whole = end_ms <= last_ms + 1;
             if is_rate && !is_whole {
                 return None;
@@ -450,9 +452,9 @@ pub struct EventLine<'r> {
     pub letters: &'r str,
     /// Negative `errno`, or 0.
     pub error: i32,
-    /// First sector of 512 bytes.
+    /// First sector; a sector has 512 bytes.
     pub sector: u64,
-    /// Length, in units of 512 bytes.
+    /// Length in sectors of 512 bytes.
     pub sectors: u32,
     /// Name of the task.
     pub task: &'r str,

@@ -29,7 +29,7 @@ impl Page {
         Self { text: String::new(), ..*self }
     }
 
-    /// Returns the width in columns of the terminal.
+    /// Returns the maximum width of a line, in columns.
     pub(crate) fn width(&self) -> usize {
         self.width
     }

@@ -1,7 +1,7 @@
 //! Bimodality: whether latencies form two groups.
 //!
 //! 1. Latencies are counted in classes of a quarter of an octave and smoothed.
-//! 2. The deepest valley that leaves at least 10 % of the operations on each side divides them.
+//! 2. The deepest valley that leaves at least 10 % of the operations on each side divides the latencies into two groups.
 //! 3. Two groups exist if the valley is at most a quarter of the lower peak and the medians differ by a factor of at least two.
 //!
 //! Three peaks are reported as two.

@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 pub const SIGNIFICANCE: f64 = 0.05;
 /// Share of the comparisons that should find a true difference.
 pub const POWER: f64 = 0.80;
-/// Required power for each end of an interval. If each end is inside the margin in 90 % of the comparisons, both ends are inside it in at
-/// least 80 % ([`POWER`]).
+/// Required power for each end of an interval. If each end is inside the tolerance in 90 % of the comparisons, both ends
+/// are inside it in at least 80 % ([`POWER`]).
 const POWER_OF_AN_END: f64 = 0.90;
 /// Maximum number of runs on each side that is reported as needed.
 pub const MAX_NEEDED_RUNS: u32 = 1000;
@@ -107,8 +107,8 @@ impl Shift {
     /// decided, assuming the observed difference and variance. `None` above [`MAX_NEEDED_RUNS`], or if
     /// no number of runs would decide.
     ///
-    /// A comparison is decided if its interval is beyond the margin or within the tolerance. The smaller
-    /// number of runs counts. Only the number for the margin is corrected for the number of comparisons.
+    /// A comparison is decided if its interval is beyond the margin or within the tolerance. If either can be reached,
+    /// the smaller number of runs is returned. Only the number for the margin is corrected for the number of comparisons.
     pub fn runs_needed(&self, [margin, tolerance]: [f64; 2], comparisons: usize) -> Option<u32> {
         let (beyond, within) = (self.delta.abs() - margin, tolerance - self.delta.abs());
         let runs_to_differ = || self.runs_for(beyond, upper_level(comparisons), POWER, MIN_RUNS_FOR_RANKS);
@@ -267,7 +267,8 @@ pub fn exact_rank_test(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() + b.len() > MAX_EXACT_VALUES {
         return Some(mann_whitney(a, b));
     }
-    // Twice the rank of every value, so that the ranks of ties are whole numbers, and their sum over `a`.
+    // `ranks` has twice the rank of every value, so that the ranks of ties are whole numbers. `rank_sum_a` is their sum
+    // over `a`.
     let (mut ranks, mut rank_sum_a) = (Vec::with_capacity(a.len() + b.len()), 0);
     for (count, count_of_a) in groups_of_equal(a, b) {
         let rank = 2 * ranks.len() + count + 1;

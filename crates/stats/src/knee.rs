@@ -108,7 +108,7 @@ pub fn next_load(points: &[CurvePoint], step: f64, most: f64) -> Option<f64> {
         .map(|load| f64::midpoint(best_load, load))
 }
 
-/// Builds a curve over a capacity of one from a theoretical mean time in the system.
+/// Builds a curve for a capacity of 1 from the theoretical mean time in the system at each load.
 #[cfg(test)]
 fn build_curve(shares: &[f64], mut time: impl FnMut(f64) -> f64) -> Vec<CurvePoint> {
     shares.iter().map(|s| CurvePoint { iops: *s, mean_latency_ns: time(*s) }).collect()

@@ -44,7 +44,7 @@ impl Series {
 pub struct ShareByLength {
     /// The share for runs of a minute and longer.
     pub minute: f64,
-    /// The share for runs of ten seconds and longer.
+    /// The share for runs of ten seconds or more, but less than a minute.
     pub ten_seconds: f64,
     /// The share for runs of less than ten seconds.
     pub shorter: f64,

@@ -1,5 +1,5 @@
-//! The kernel's asynchronous I/O of 2002 (`io_submit(2)`, known by its library libaio) with the files and buffers of its operations, used
-//! by one thread.
+//! The kernel's asynchronous I/O of 2002 (`io_submit(2)`, usually called libaio) with the files and buffers of its operations, used by
+//! one thread.
 //!
 //! 1. Completions are read from the ring that the kernel maps into the process, if its header has the layout of `struct aio_ring` in the
 //!    kernel's `fs/aio.c`. Otherwise a system call returns them.
@@ -199,8 +199,8 @@ impl Aio {
         }
     }
 
-    /// Submits the queued operations and waits until `wait` operations have completed, but no longer than [`WAIT_LIMIT`]. Operations that
-    /// the kernel refuses complete with the errno of the refusal.
+    /// Submits the queued operations and waits until `wait` operations have completed, but no longer than [`WAIT_LIMIT`]. If the kernel
+    /// refuses an operation, the operation completes with the errno of the refusal.
     ///
     /// # Errors
     /// `EAGAIN` if the kernel accepts no operation although none is in flight, or an error of the wait.

@@ -38,7 +38,7 @@ pub struct Counts {
     /// Number of pipes and sockets.
     pub pipes: u64,
     /// Requests of all processes to the disks, first reads, then writes. For each: the number of requests, and how many of them began
-    /// where one of the previous 16 requests ended.
+    /// where one of the last 16 requests of the same direction ended.
     pub requests: [[u64; 2]; 2],
     /// Bytes and number of the reads that the kernel made to start programs. `/proc/PID/io` counts
     /// them as read calls. `None` if the number is 0: each start of a program has reads, so the
@@ -248,7 +248,7 @@ impl Counting {
         let threads = create_map(HASH_MAP, 8, THREAD_BYTES as u64, MAX_THREADS)?;
         let maps = Maps { state: state.as_raw_fd(), threads: threads.as_raw_fd() };
         let mut initial = vec![0_u8; STATE_BYTES as usize];
-        // No request begins at this sector.
+        // Fill the ends with a sector at which no request begins.
         initial[ENDS as usize..TOTAL_NS as usize].fill(0xff);
         for (at, (number, _)) in SYNCS.iter().enumerate() {
             initial[TABLE as usize + *number as usize] = FIRST_SYNC + at as u8;

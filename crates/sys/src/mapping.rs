@@ -32,7 +32,7 @@ pub enum Advice {
     Random = libc::MADV_RANDOM,
     /// All pages are needed soon.
     WillNeed = libc::MADV_WILLNEED,
-    /// Huge pages shall be used.
+    /// Use huge pages.
     HugePage = libc::MADV_HUGEPAGE,
 }
 

@@ -134,7 +134,7 @@ fn open(kind: u32, config: u64) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd as i32) })
 }
 
-/// Reads a counter. `cause` is the reason for the error if the counter was stopped for a time.
+/// Reads a counter. Fails if the counter was stopped for a time; the error then begins with `cause`.
 fn read(counter: &mut File, cause: &str) -> Result<u64, String> {
     let mut words = [0_u8; 24];
     let number = counter.as_raw_fd();

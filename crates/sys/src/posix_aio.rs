@@ -110,8 +110,8 @@ impl PosixAio {
         self.controls.as_mut_ptr().wrapping_add(slot as usize)
     }
 
-    /// Submits the queued operations and waits until `wait` operations have completed, at most [`WAIT_LIMIT`]. Operations that the library
-    /// refuses complete with their errno.
+    /// Submits the queued operations and waits until `wait` operations have completed, at most [`WAIT_LIMIT`]. If the library refuses an
+    /// operation, the operation completes with the errno of the refusal.
     ///
     /// # Errors
     /// An error of `aio_suspend`, except a signal and the time limit.

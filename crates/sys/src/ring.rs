@@ -54,12 +54,12 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Sets up a ring with an entry for each slot of the arena, or two entries with a submission thread. Only the calling thread can use
-    /// the ring.
+    /// Sets up a ring with one entry per slot of the arena, or with two per slot if there is a submission thread. Only the calling
+    /// thread can use the ring.
     ///
     /// # Errors
     /// The error of the kernel if it refuses even the simplest ring: `EPERM` or `ENOSYS` if io_uring is switched off, `EINVAL` for unknown
-    /// flags. Refused registrations are not errors but fallbacks.
+    /// flags. `InvalidInput` for contradictory options, or too many files or slots. Refused registrations are not errors but fallbacks.
     pub fn new(arena: Arena, files: Vec<OpenFile>, options: &RingOptions) -> io::Result<(Self, Granted)> {
         if files.is_empty() || files.len() > MAX_FILES {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a ring needs between 1 and 4096 files"));

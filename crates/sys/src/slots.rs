@@ -19,7 +19,7 @@ pub struct Done {
     pub result: i32,
 }
 
-/// Moves the last completions of `ready` to `done`, as many as fit, and returns their number.
+/// Moves completions from the end of `ready` to `done`, as many as fit, and returns their number.
 #[inline]
 pub fn take_ready(ready: &mut Vec<Done>, done: &mut [Done]) -> usize {
     let taken = ready.len().min(done.len());

@@ -41,7 +41,7 @@ unsafe extern "C" {
     fn putc_unlocked(byte: c_int, stream: *mut libc::FILE) -> c_int;
 }
 
-/// The functions that move bytes between a stream and its user.
+/// The functions that move bytes between a stream and the caller's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
     /// `fread` and `fwrite`: one call for each operation.

@@ -99,7 +99,7 @@ impl RunQueue {
 }
 
 /// Parses the three numbers of `schedstat`: the time on a CPU, the time waiting for one, and the number of time slices. Returns the
-/// waiting time; `None` if all three are 0, because then the kernel does not count them.
+/// waiting time; `None` if all three are 0, because then the kernel does not count them, or if the text is invalid.
 fn parse_schedstat(text: &[u8]) -> Option<u64> {
     let numbers: Option<Vec<u64>> =
         std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|w| w.parse().ok()).collect();

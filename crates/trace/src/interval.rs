@@ -12,7 +12,7 @@ const NS_PER_S: f64 = 1e9;
 /// Requests of the current interval.
 #[derive(Debug, Default)]
 pub struct Interval {
-    /// Whether the sums are for threads instead of processes.
+    /// Whether `processes` has threads, by thread id, instead of processes.
     by_thread: bool,
     /// For each device: whether its rows are requests or bios, and the latencies of these rows.
     devices: Vec<(RowUnit, DeviceCounts)>,
@@ -28,7 +28,7 @@ struct DeviceCounts {
     flush: Histogram,
 }
 
-/// Latencies of a device's requests in one direction, and numbers of its sequential and random requests.
+/// Latencies of a device's requests in one direction, and the numbers of sequential and of random requests.
 #[derive(Debug, Default)]
 struct MovedCounts {
     latency: Histogram,
@@ -82,7 +82,7 @@ impl Interval {
         if let Some(id) = id {
             let process = self.processes.entry(id).or_default();
             process.add(device, row, flags, ns);
-            // The row of a bio includes its flush. On other devices the requested flush is a separate row.
+            // The row of a bio includes its flush. On a device with requests, the requested flush is a separate row.
             let has_flush = flags.op(row.sectors) == Op::Write && (flags.has_preflush() || flags.has_fua());
             process.flushes += u64::from(*unit == RowUnit::Bios && has_flush);
         }
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::row::Task;
 
-    /// A request of process `pid` at this sector.
+    /// A request of process `pid` at this sector that took `us` microseconds.
     fn row(names: &mut Names, pid: u32, letters: &str, sector: u64, sectors: u32, us: u64) -> Row {
         let task = Task { tid: pid + 1, pid: Some(pid), ..Task::default() };
         Row {

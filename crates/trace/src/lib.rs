@@ -4,7 +4,7 @@
 //! 2. [`Records`] splits a page, as `trace_pipe_raw` returns it, into records with their times. A page begins with a time, to which the
 //!    times of its records are added, and a commit word. The commit word has the number of bytes in use, and two bits for lost records; the
 //!    number of lost records may follow the records. Each record has a 32-bit word before it: five bits of type or length, 27 bits of time
-//!    since the last record.
+//!    since the previous record.
 //! 3. [`Decoder`] turns records into events, and looks up each new task.
 //!
 //! `pairing` turns events into rows, `syscall_counter` counts system calls. Formats: kernel `Documentation/trace/ring-buffer-map.rst`,
@@ -71,7 +71,7 @@ impl Format {
     /// Parses the text of a format file.
     ///
     /// # Errors
-    /// Names the line that is not a field.
+    /// Names the line whose id or field cannot be parsed.
     pub fn parse(text: &str) -> Result<Self, UnknownFormat> {
         let mut format = Self::default();
         for line in text.lines() {
@@ -172,7 +172,7 @@ pub struct Records<'p> {
 }
 
 impl<'p> Records<'p> {
-    /// Parses a page.
+    /// Parses the header of a page. The iterator parses the records.
     pub fn parse(page: &'p [u8], layout: &PageLayout) -> Self {
         let time = layout.time.number(page);
         let commit = layout.commit.number(page);
@@ -270,7 +270,8 @@ pub enum EventKind {
     Lost,
 }
 
-/// The kernel's events for devices with requests, and what each means. The kernel's filter passes only the flushes of `block_bio_queue`.
+/// The kernel's events for devices with requests, and what each means. Of `block_bio_queue`, a filter in the kernel passes only flushes and
+/// writes with a flush.
 pub const REQUEST_EVENTS: [(&str, EventKind); 5] = [
     ("block_rq_issue", EventKind::Issued),
     ("block_rq_complete", EventKind::Completed),
@@ -286,7 +287,7 @@ pub struct Event {
     pub at_ns: u64,
     /// What happened to the request.
     pub step: EventKind,
-    /// What the request does.
+    /// Operation of the request; [`Op::Other`] for lost records.
     pub op: Op,
     /// First sector of 512 bytes, on the whole device.
     pub sector: u64,
@@ -300,7 +301,7 @@ pub struct Event {
     pub device: u32,
 }
 
-/// Returns the process of a thread, and whether it is a kernel thread.
+/// Finds the process id of a thread, `None` if it is unknown, and whether the thread is a kernel thread.
 pub type LookUpTask<'a> = &'a mut dyn FnMut(u32) -> (Option<u32>, bool);
 
 /// Where the fields of one kind of event are in its records.
@@ -406,8 +407,8 @@ impl Decoder {
         let length = letters.iter().position(|b| *b == 0).unwrap_or(letters.len()).min(12);
         let letters = &letters[..length];
         let op = op(letters, sectors);
-        // A command of a driver or a program (SG_IO) is issued at sector 0 with no sectors. Its
-        // completion has no sector, but counts the sectors of its data, so `op` takes it for zeroes. Give both the same place.
+        // A command of a driver or a program (SG_IO) is issued at sector 0 with no sectors. Its completion has no sector, but counts the
+        // sectors of its data, so `op` takes it for zeroes. Give the issue and the completion the same place.
         let (op, sector, sectors) = match op {
             Op::Other | Op::Zeroes if sector == u64::MAX => (Op::Other, 0, 0),
             _ => (op, sector, sectors),

@@ -7,9 +7,9 @@
 //!
 //! Special cases:
 //! * A flush is issued at sector 0 and completes at 2^64-1.
-//! * The kernel splits a requested flush, and a write that needs a flush before or after it. A worker issues the device's flushes. The
-//!   write's data is issued without the letters for the flush. Finally there is a completion without sectors, at the write's sector or at 0
-//!   for a flush without data. Only `block_bio_queue` has the task that requested the flush, and its letters.
+//! * The kernel splits a requested flush, and a write that needs a flush before or after it. A kernel worker issues the flushes to the
+//!   device. The write's data is issued without the letters for the flush. Finally there is a completion without sectors, at the write's
+//!   sector or at 0 for a flush without data. Only `block_bio_queue` has the task that requested the flush, and its letters.
 //! * A request may complete in parts, and the driver may return it.
 
 use crate::row::{Flags, Names, Row, RowKind};
@@ -66,18 +66,18 @@ pub struct Pairing {
     scope: Scope,
     slots: Slots,
     in_flight: HashMap<RequestKey, InFlightAtPlace>,
-    /// Requests that were inserted and not issued yet: the time of insertion, and the task.
+    /// Requests that were inserted and not issued yet: the time of insertion in ns, and the index of the task.
     inserted: HashMap<RequestKey, (u64, u32)>,
-    /// Requests that the driver returned.
+    /// Serial numbers of the requests that the driver returned and that were not issued again yet.
     requeued: HashMap<RequestKey, VecDeque<u64>>,
-    /// By sector: writes with a flush that were requested and not issued yet.
+    /// By sector: serial numbers of the writes with a flush that were requested and not issued yet.
     requested_flush_writes: HashMap<u64, VecDeque<u64>>,
-    /// By sector: writes with a flush that were issued and have not ended yet.
+    /// By sector: serial numbers of the writes with a flush that were issued and have not ended yet.
     ending: HashMap<u64, VecDeque<u64>>,
-    /// Requested flushes without data that have not ended yet.
+    /// Serial numbers of the requested flushes without data that have not ended yet.
     empty_flushes: VecDeque<u64>,
-    /// Set after events were lost: the serial number of the first request after the loss, and a time. At that time, the pending requests
-    /// from before the loss are given up, because their completions may be among the lost events.
+    /// Set after events were lost: the serial number of the first request after the loss, and a time in ns. At that time, the pending
+    /// requests from before the loss are given up, because their completions may be among the lost events.
     lossy_until: Option<(u64, u64)>,
     /// Times before and after reading the device's counters, at the beginning and at the end of the capture.
     counters_read_at: [Option<(u64, u64)>; 2],
@@ -322,7 +322,7 @@ impl Pairing {
         let newest = std::mem::replace(&mut queue.newest, number);
         match self.slots.pending(newest) {
             Some(slot) => slot.next = Some(number),
-            // The request was given up meanwhile.
+            // The newest request was given up meanwhile.
             None => queue.oldest = number,
         }
     }
@@ -424,7 +424,7 @@ impl Merge {
     }
 
     fn sort(&mut self) {
-        // The buffer consists of ordered runs, which a stable sort merges.
+        // The list consists of sorted pieces, which a stable sort merges quickly.
         self.waiting.sort_by_key(|event| event.at_ns);
     }
 
@@ -503,7 +503,7 @@ impl Slots {
         }
     }
 
-    /// Returns the next request at the same place, in any state.
+    /// Returns the serial number of the next request at the same place, in any state; `None` if the request is the last one there.
     fn next_at_place(&self, number: u64) -> Option<u64> {
         match number.checked_sub(self.first) {
             Some(at) => self.queue.get(usize::try_from(at).ok()?)?.next,

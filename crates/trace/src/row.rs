@@ -1,4 +1,4 @@
-//! A row: one captured request with the kernel's letters for its operation. Rows refer to tasks and flags by number.
+//! A row: one captured request with the kernel's letters for its operation. Rows refer to tasks and flags by their index in [`Names`].
 //!
 //! [`Ends`] has the sectors at which recent requests ended: a request that begins at such a sector is sequential.
 
@@ -111,9 +111,8 @@ pub fn op(letters: &[u8], sectors: u32) -> Op {
     }
 }
 
-/// Maximum number of distinct tasks, and of distinct flags. This limits the memory that a hostile
-/// file can use. All further tasks share the last number. It refers to an empty entry, so that their
-/// requests are not attributed to another task.
+/// Maximum number of distinct tasks, and of distinct flags. This limits the memory that a hostile file can use. All further ones get the
+/// last index. Its entry is empty, so that their requests are not attributed to another task.
 const MAX_NAMES: usize = 1 << 18;
 
 /// A task that issued requests.
@@ -152,27 +151,27 @@ pub struct Names {
 }
 
 impl Names {
-    /// Returns the number of a task, and adds the task if it is new.
+    /// Returns the index of a task, and adds the task if it is new.
     pub fn task(&mut self, task: &Task) -> u32 {
         number_of(&mut self.tasks, &mut self.by_task, task)
     }
 
-    /// Returns the number of these flags, and adds the flags if they are new.
+    /// Returns the index of these flags, and adds the flags if they are new.
     pub fn flags(&mut self, flags: &Flags) -> u32 {
         number_of(&mut self.flags, &mut self.by_flags, flags)
     }
 
-    /// Returns the task with this number.
+    /// Returns the task with this index.
     pub fn task_at(&self, number: u32) -> Option<&Task> {
         self.tasks.get(number as usize)
     }
 
-    /// Returns the flags with this number.
+    /// Returns the flags with this index.
     pub fn flags_at(&self, number: u32) -> Option<&Flags> {
         self.flags.get(number as usize)
     }
 
-    /// Returns all tasks, by number.
+    /// Returns all tasks, in the order of their indices.
     pub fn all_tasks(&self) -> &[Task] {
         &self.tasks
     }
@@ -195,7 +194,7 @@ where
     number as u32
 }
 
-/// Number of recent requests whose ends are known. Up to this many interleaved streams are recognised.
+/// Number of recent requests whose ends are known. Up to this many interleaved sequential streams are recognised.
 pub const RECENT_ENDS: usize = 64;
 
 /// Sectors at which recent requests ended, and the index of the oldest.
@@ -222,7 +221,7 @@ impl Ends {
         if found > 0 { self.sectors.iter().position(|end| *end == sector) } else { None }
     }
 
-    /// Returns how many requests ago the end at this index was added: 1 for the last request.
+    /// Returns how many requests ago the end at this index was added: 1 for the most recent request.
     #[inline]
     pub fn requests_ago(&self, at: usize) -> u64 {
         ((self.oldest + RECENT_ENDS - at - 1) % RECENT_ENDS) as u64 + 1

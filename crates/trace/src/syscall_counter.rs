@@ -57,7 +57,7 @@ impl SyscallCounter {
         self.counts.keys().map(|(thread, _)| *thread).filter(move |one| last.replace(*one) != Some(*one))
     }
 
-    /// Returns how often each thread made each call, and resets the counts.
+    /// Returns the number of calls by thread id and call number, and resets the counts.
     pub fn take(&mut self) -> BTreeMap<(u32, u64), u64> {
         std::mem::take(&mut self.counts)
     }

@@ -22,7 +22,7 @@ fn names_of_other_tools_are_explained_in_every_command() {
         // Test each name with `run` and with a quarter of the other commands. Each command thus gets every fourth name of each tool.
         let tested = commands.iter().enumerate().filter(|(i, c)| **c == "run" || (i + at) % 4 == 0);
         for (_, command) in tested {
-            // These commands have -o, and `watch` has iostat's letters.
+            // Skip an option whose letter the command has itself, such as `-o`, or a letter of iostat in `watch`.
             let letter = name.strip_prefix('-').and_then(|rest| rest.chars().next());
             let is_ours = cli.find_subcommand(command).is_some_and(|c| {
                 c.get_arguments().any(|a| a.get_short().is_some() && a.get_short() == letter)
@@ -35,7 +35,7 @@ fn names_of_other_tools_are_explained_in_every_command() {
             let (_, tip) = first_line.split_once("': ").unwrap_or_default();
             assert!(tip.contains(&format!("is {}", spelling(key))), "{command} {name}: {given}");
             let (_, instead) = tip.split_once("; type ").unwrap_or_default();
-            // The first of two possibilities has its meaning after a comma.
+            // If there are two possibilities, the meaning of the first follows as `, which ...`.
             let instead = instead.split(", which ").next().unwrap_or_default();
             let here = format!("fathom {command} {instead}");
             let line = if instead.starts_with("fathom ") { instead } else { &here };

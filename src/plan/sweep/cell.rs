@@ -28,10 +28,10 @@ const BASELINES: [(&str, u32); 2] = [("cp", 128 << 10), ("dd", 512)];
 /// Most bytes of the single pass of `cp` or `dd`: a second pass would read the page cache.
 const MAX_BASELINE_BYTES: u64 = 256 * MIB;
 
-/// Positions in percent are multiples of this, for direct I/O.
+/// A start in percent is rounded down to a multiple of this many bytes, for direct I/O.
 const POSITION_BYTES: u64 = 4096;
 
-/// Where a cell begins on its targets, and what is left after it.
+/// Where a cell begins on its targets, and how many bytes follow.
 #[derive(Clone, Copy)]
 struct CellStart {
     /// First byte of the cell.
@@ -277,7 +277,7 @@ impl GridBuilder<'_> {
                 stream.target.clone_from(&mine);
                 self.set_start(stream, point);
             }
-            // The last worker's share is a separate stream.
+            // If the last worker has fewer targets, it is a separate stream.
             if let (Some(few), Some(stream)) = (targets_of_last, streams.first_mut()) {
                 let mut last =
                     StreamSpec { name: Some("the last worker".into()), target: first(few), ..stream.clone() };
@@ -300,8 +300,8 @@ impl GridBuilder<'_> {
         }
     }
 
-    /// Adds the default settings of well-known programs as jobs, where the sweep does the same work: reading a file that is not cached, or
-    /// writing a new one.
+    /// Adds a job for each well-known program of [`BASELINES`] and each work of the sweep that the program does: reading a file that is not
+    /// cached, or writing a new one. The job has the program's default settings.
     pub(super) fn add_baselines(&mut self) -> Vec<Baseline> {
         let Some(role) = self.targets.first().map(|t| t.role) else { return Vec::new() };
         // `cp` and `dd` start at the first byte of one target. With the axis `target` or `offset`, a comparison would mean nothing.

@@ -174,7 +174,7 @@ fn base_job(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) 
 fn record_axes(axes: &Axes, sweep_spec: &SweepSpec, origins: &mut Origins) {
     let preset = sweep_spec.preset.map(|p| format!("preset {}", p.name));
     let is_iometer = sweep_spec.preset.is_some_and(|p| p.name == IOMETER);
-    // With preset iometer, the cycle of the test records these axes itself.
+    // With preset iometer, `record_loads` records these axes.
     let is_of_cycle = |axis: &str| is_iometer && ["depth", "workers", "targets"].contains(&axis);
     for axis in AXES.iter().filter(|axis| !is_of_cycle(axis.name)) {
         let values = (axis.format)(axes);
@@ -274,8 +274,7 @@ fn refuse_unused_flag(request: &Request, key: &str, is_used: bool, fix: &str) ->
     Err(Failure::Usage(format!("--{key} has no effect on any cell; leave --{key} out, or type {fix}")))
 }
 
-/// Returns the measure that ranks the cells of each work; empty if the cells are measured in order,
-/// which ranks none.
+/// Returns the measure that ranks the cells of each work; empty if the cells are measured in order, because then no cell is ranked.
 fn choose_measures(
     sweep_spec: &SweepSpec,
     works: &[CellWork],
@@ -348,7 +347,7 @@ fn kinds_of(mix: Mix) -> Vec<Kind> {
 /// Assumed cost of a run besides its window: snapshots, eviction, final sync. 10 ms were measured with direct reads.
 const OVERHEAD_NS: u64 = 20_000_000;
 
-/// Plans when a grid whose cells are measured in order ends.
+/// Plans the end of a grid whose cells are measured in order.
 fn plan_in_order(
     request: &Request,
     builder: &GridBuilder,

@@ -156,8 +156,8 @@ fn is_charged_twice(case: &Case, kind: Kind) -> bool {
     twice as f64 > AGREES_WITHIN * case.issued(kind).bytes as f64
 }
 
-/// Returns by how much `counted` differs from `issued`: as a share of `issued` (`None` without such a share), and in
-/// words.
+/// Returns by how much `counted` differs from `issued`, as a share of `issued` and in words. The share is `None` if the
+/// count is unknown, or if bytes were counted although none was issued.
 fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, String) {
     let counted = match counted {
         Ok(counted) => counted,

@@ -7,7 +7,7 @@
 //!    process. The process's count beyond that of all workers may belong to any stream.
 //! 3. The device's counters, minus the lower or the upper bound of what the other streams moved.
 //!
-//! The last two give bounds. A check answers only if both bounds lead to the same answer.
+//! Evidence 2 and 3 gives a lower and an upper bound. A check answers only if both bounds lead to the same answer.
 
 use super::{Case, SAME_BYTES_WITHIN, flow_of, targets_of, whole_disk};
 use model::Known;
@@ -192,7 +192,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the sharers that may move data in this direction. A write through the page cache may read the rest of
-    /// its page first.
+    /// the page first.
     pub(crate) fn sharers_moving(&self, layers: &[&Layer], kind: Kind) -> Vec<usize> {
         let moves = |stream: &usize| {
             self.stream_at(*stream).is_none_or(|s| {
@@ -270,9 +270,9 @@ impl<'a> Case<'a> {
         others.any(|s| s.changes_targets() && !s.does_nothing())
     }
 
-    /// Returns the number of operations of the streams that share these layers, and an upper bound of the ns that they
-    /// spent there. `None` if there is no bound: the page cache reads ahead and writes back at other times, or a kind of
-    /// operation has no latencies.
+    /// Returns the number of operations of the streams that share these layers, and an upper bound of the total time in
+    /// ns that these operations spent in the layers. `None` if there is no bound: the page cache reads ahead and writes
+    /// back at other times, or a kind of operation has no latencies.
     pub(crate) fn ops_and_time_of_sharers(&self, layers: &[&Layer]) -> Option<[f64; 2]> {
         let mut sum = [0.0; 2];
         let submitted = Kind::MOVING.map(|kind| (kind, self.submitted(kind)));
@@ -457,7 +457,8 @@ impl<'a> Case<'a> {
         self.counted_by_all_workers(count).get(stream).copied().unwrap_or(Bounds::UNKNOWN)
     }
 
-    /// Returns the sum of a counter of `/proc/.../io` over the workers of each stream of the phase and over all runs.
+    /// Returns, for each stream of the phase, a counter of `/proc/.../io` added up over the stream's workers and over all
+    /// runs. The upper bounds include threads that belong to no worker.
     fn counted_by_all_workers(&self, count: fn(&ThreadIo) -> u64) -> Vec<Bounds> {
         let none = if self.runs.is_empty() { None } else { Some(Bounds::exact(0)) };
         let mut sums = vec![none; self.stream_indices().len()];

@@ -39,15 +39,15 @@ fn not_durable_finding(case: &Case, sentence: &str, numbers: Evidence) -> Known<
 /// Whether a layer reports a volatile write cache.
 ///
 /// # Errors
-/// Fails if the layer does not report it.
+/// Fails if the layer has no file `queue/write_cache`.
 fn is_volatile(layer: &Layer) -> Known<bool> {
     let text = layer.queue.get("write_cache");
     let text = text.ok_or_else(|| format!("{}/queue/write_cache does not exist", layer.name))?;
     Ok(text.trim() == VOLATILE)
 }
 
-/// Returns the lowest disks that report a volatile write cache, and why there may be others: disks are unknown, or one does not
-/// report its cache.
+/// Returns the lowest disks that report a volatile write cache, and why there may be others: a part of the stack is unknown, or
+/// a disk does not report its cache.
 fn volatile_disks<'a>(case: &Case<'a>) -> (Vec<&'a Layer>, Known<()>) {
     let (mut disks, mut completeness) = (Vec::new(), case.lowest_layers().map(drop));
     for disk in case.layers(|layer| layer.below.is_empty()) {
@@ -348,7 +348,7 @@ enum FlushTime {
     NoFlush,
     /// A flush took this many ns on average, which is credible.
     Credible(f64),
-    /// The flushes were faster than any medium. Contains the finding.
+    /// The flushes were faster than the minimum for this kind of disk. Contains the finding.
     TooShort(Detail),
 }
 
@@ -451,7 +451,7 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
 }
 
 /// Whether the final sync of a run failed on a target of the stream. Sessions of older versions do not list the
-/// failures, so there a run that wrote and has no sync time counts as failed.
+/// failures: in such a session, the sync of a run that wrote and has no sync time counts as failed.
 fn final_sync_failed(case: &Case, ran: &CaseRun) -> bool {
     let is_unlisted = ran.end.sync_ns.is_none() && ran.end.sync_failures.is_empty();
     case.sync_failures(ran.end).next().is_some() || is_unlisted && ran.issued(Kind::Write).ops > 0
@@ -830,7 +830,7 @@ fn the_answer_names_what_makes_its_syncs_doubtful() {
         assert_eq!(exit_code(&report), 0);
     }
     assert_eq!(answer(&judged(&cheap, "write.p99>1ns", &[])), Some((AnswerWord::Fail, false)));
-    // Without a condition, the verdict has the reservation.
+    // Without a condition, the verdict names C03.
     let report = judged(&cheap, "", &[]);
     assert_eq!((report.verdict, report.verdict_by), (Verdict::Valid, Some(CheckId::C03)));
     assert!(
@@ -967,7 +967,7 @@ fn every_remote_file_system_is_reported_and_an_unknown_one_is_not_checked() {
     assert!(next_to_nfs.starts_with("cifs ack") && next_to_nfs.contains(of_nfs), "{next_to_nfs}");
     let uncounted = sentence(&with_second_target(nfs(None), Some("cifs")));
     assert!(uncounted.contains(" nfs4 acknowledged an unknown number of writes: "), "{uncounted}");
-    // A server that got nothing is worse than another server's note.
+    // The finding about a server that got no call replaces the note about another server.
     let nothing_sent = with_second_target(nfs(Some((7, 0, 0))), Some("cifs"));
     assert_eq!(REMOTE_ACK.severity(&nothing_sent), Some(Severity::Relabels));
     assert!(sentence(&nothing_sent).starts_with("nfs4 sent no write"), "{}", sentence(&nothing_sent));

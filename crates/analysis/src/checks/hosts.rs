@@ -111,11 +111,11 @@ fn serial_of(device: &Layer) -> Option<&str> {
     device.serial.as_deref().map(str::trim).filter(|serial| !serial.is_empty())
 }
 
-/// Checks that hosts with their own kernels do not use one device unnoticed. Devices of different sizes are not the same.
+/// Checks that fathom would notice if hosts on different kernels used one device. Devices of different sizes are different devices.
 /// `storage` has the storage of each host.
 ///
 /// # Errors
-/// Fails if hosts use devices of the same size, and one of them has no serial number.
+/// Fails if hosts on different or unknown kernels use devices of the same size, and one of these devices has no serial number.
 fn need_serial_numbers(hosts: &[HostRecord], storage: &[HostStorage]) -> Known<()> {
     let mut by_size: BTreeMap<u64, Vec<(usize, &Layer)>> = BTreeMap::new();
     for (rank, host) in storage.iter().enumerate() {
@@ -278,7 +278,7 @@ struct Start {
 }
 
 impl Start {
-    /// Returns how far apart the hosts started in a run, or `None` if a clock was not read.
+    /// Returns how far apart the hosts started in a run, or `None` if a host's clock or first operation was not recorded.
     fn of_run(run: &RunOnHosts) -> Option<Self> {
         Some(Self {
             spread_ns: run.spread_ns? as f64,
@@ -326,7 +326,7 @@ fn check_unequal_work(case: &Case) -> Known<Answer> {
     let hosts = hosts_of_job(case);
     let runs = measured_runs(case);
     if runs.is_empty() {
-        return Err("no run with operations ended on all hosts".into());
+        return Err("no host measured operations in any run".into());
     }
     let sizes = |rank: usize| -> Vec<Option<u64>> {
         let on_host = hosts.get(rank).map(|h| h.target_bytes.as_slice()).unwrap_or_default();
@@ -890,7 +890,7 @@ fn devices_that_nothing_tells_apart_are_not_checked() {
     let mut sizes = unnamed;
     sizes.header.hosts[2].places[0].layers[0].bytes += 512;
     assert_eq!(why(&sizes), None);
-    // No other machine uses memory.
+    // No other machine can use a host's memory, so no serial number is needed.
     let mut memory = four_hosts([0, 1, 2, 3], ["", "", "", ""]);
     memory.header.hosts.iter_mut().for_each(|host| host.places[0].layers[0].ram = Some("zram0".into()));
     assert_eq!(why(&memory), None);

@@ -64,7 +64,7 @@ pub struct Check {
     pub id: CheckId,
     /// Name, such as `CACHE_SERVED`.
     pub name: &'static str,
-    /// The belief that the check tests.
+    /// The user's assumption that the check tests, such as `the reads measured the device, not memory`.
     pub belief: &'static str,
     /// Kernel files, system calls and counters that the check reads. This field and the next four are texts of the check's
     /// page in the documentation: sentences in Markdown without headings.
@@ -110,8 +110,8 @@ pub struct Earlier<'a> {
 }
 
 impl Earlier<'_> {
-    /// Returns the answer of a check, or `None` if the asking check does not name it in [`Ask`]: it
-    /// may run later.
+    /// Returns the answer of the check with this id. `None` if the asking check does not name the id in [`Ask`], because the
+    /// other check may run later.
     pub(crate) fn answer(&self, id: CheckId) -> Option<&Known<Answer>> {
         self.named.contains(&id).then(|| self.answers.get(&id)).flatten()
     }
@@ -150,8 +150,8 @@ impl Check {
     ///    at most [`MAX_REASONS`] times: further reasons come from figures, which change with the runs.
     /// 3. Only a finding is an answer. A belief does not hold if a run lacks evidence.
     ///
-    /// If the figures of all runs do not decide, no run is left out. Then the answer is [`Answer::Undecided`], which
-    /// becomes an error here, or its reason states figures, and a single run gives another reason.
+    /// If all runs have their evidence but their figures do not decide, no run is left out. Such an answer is
+    /// [`Answer::Undecided`], which becomes an error here, or an error that contains figures and therefore differs for a single run.
     pub(crate) fn ask(&self, case: &Case, answers: &Answers) -> Known<Answer> {
         let first_why = match self.ask_about(case, answers) {
             Err(why) => why,
@@ -328,8 +328,8 @@ pub(crate) fn undecided(question: &str) -> Known<Answer> {
     Ok(Answer::Undecided(format!("fathom cannot tell {question}")))
 }
 
-/// Returns the answer of a check whose figures do not decide `question` because of `why`. The figures depend on the kernel's counts of
-/// workers.
+/// Returns the answer of a check whose figures do not decide `question` because of `why`. The figures depend on the kernel's counts for
+/// single workers.
 ///
 /// # Errors
 /// Fails if a run lacks these counts.
@@ -389,8 +389,7 @@ fn least_median_ns(case: &Case) -> Known<f64> {
     Ok(medians.min().ok_or("no operation completed within a measured window")? as f64)
 }
 
-/// Returns the latencies that count from the submission. In an open loop, these are the service
-/// times.
+/// Returns the latencies measured from submission to completion. In an open loop, these are the service times.
 fn service_latency(end: &KindEnd) -> &Histogram {
     end.open.as_ref().map_or(&end.latency, |open| &open.service)
 }

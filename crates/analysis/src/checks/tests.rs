@@ -95,7 +95,8 @@ fn every_check_fires_on_its_fixture_and_is_silent_on_honest_records() {
     }
 }
 
-/// Adds a target before the first one. No snapshot contains its state. Its device chain is that of the first one, or unknown.
+/// Adds a target before the others. No snapshot contains its state. With `is_place_known`, its device chain is that of the next target,
+/// otherwise it is unknown.
 fn with_unknown_target(mut record: Record, is_place_known: bool) -> Record {
     let plan = &mut record.header.plan;
     plan.targets.insert(0, plan.targets[0].clone());
@@ -252,13 +253,13 @@ fn each_check_leaves_out_only_the_runs_that_it_could_not_read() {
         _ => found("decided"),
     });
     assert_eq!(answer, Err("the runs vary too much".into()));
-    // The reason of a single run is the same.
+    // All runs together do not decide. Run 5 alone would be a finding, but that would be a choice of runs.
     let answer = ask_with(|case| match case.runs.iter().find(|ran| ran.run.start.repeat == 4) {
         Some(_) if case.runs.len() == 1 => found("an outlier"),
         _ => undecided("whether it holds"),
     });
     assert_eq!(answer, Err("fathom cannot tell whether it holds".into()));
-    // An error with the same words is missing evidence: the type of the answer decides.
+    // An error with the same text means missing evidence: the type of the answer decides.
     let answer = ask_with(|case| {
         if case.runs.iter().any(|ran| ran.run.start.repeat == 4) {
             Err("fathom cannot tell whether it holds".into())
@@ -380,7 +381,7 @@ fn a01_finds_the_page_cache_below_a_small_stream_next_to_a_large_direct_one() {
 fn a01_decides_by_bounds_without_worker_counts() {
     let two = without_worker_counts(two_streams(&reads(), &reads()));
     assert!(holds(&two, 0, CheckId::A01) && holds(&two, 1, CheckId::A01));
-    // The sum proves nothing about a small stream, or about a stream next to one that uses the page cache.
+    // The sum of both streams proves nothing about a small stream, or about a stream next to one that uses the page cache.
     let uneven = without_worker_counts(two_streams(&reads(), &small(reads())));
     assert!(holds(&uneven, 0, CheckId::A01) && not_checked(&uneven, 1, CheckId::A01));
     assert_eq!([verdict(&uneven, 0), verdict(&uneven, 1)], [Verdict::Valid, Verdict::Suspect]);

@@ -167,7 +167,7 @@ fn check_stored_bytes(
         });
         let (before, amount) = match stored {
             Ok(stored) => stored,
-            // Another file may have a certain finding.
+            // Another file may still prove a finding.
             Err(why) => {
                 unknown = unknown.or(Some(why));
                 continue;

@@ -362,8 +362,8 @@ fn describe_interface(end: &CommandEnd) -> Interface {
 }
 
 /// Returns the bytes that other processes read from the command's devices: the device's reads minus the charges of the
-/// command's cgroup, on devices with charges. If the cgroup was not read, all bytes that were
-/// fetched for the command are subtracted instead.
+/// command's cgroup. Leaves out devices without charges. If the cgroup was not read, subtracts all bytes that were
+/// fetched for the command instead.
 fn foreign_read_bytes(
     machine: Option<&Machine>,
     devices: &Known<Vec<DeviceUse>>,
@@ -388,7 +388,8 @@ fn foreign_read_bytes(
 /// devices wrote nothing, returns 0 for up to [`NEGLIGIBLE_BYTES`] of clean bytes.
 ///
 /// # Errors
-/// Also if the devices wrote nothing although more bytes are clean: then the command wrote elsewhere.
+/// Why the written or the dirty bytes are unknown. Also if the devices wrote nothing although more bytes are clean: then
+/// the command wrote elsewhere.
 fn bytes_that_reached_devices(
     end: &CommandEnd,
     machine: Option<&Machine>,

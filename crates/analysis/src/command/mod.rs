@@ -356,8 +356,8 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     }
 }
 
-/// Returns the other end of the standard stream that all data went through; `None` if little or no data went through
-/// one.
+/// Returns the name of the limiter and what is at the other end of a standard stream, if the command's data went through
+/// that stream. `None` if little data did, or for a command of several processes.
 fn find_other_end(
     record: &Record,
     run: &CommandRun,
@@ -613,7 +613,8 @@ mod tests {
 
     #[test]
     fn zeros_of_ranges_that_were_never_written_are_not_from_the_page_cache() {
-        // Reads of a file of 64 MiB: bytes from the device, holes, unwritten and cached bytes of the file before, and read bytes.
+        // Reads of a file of 64 MiB. The arguments are MiB: fetched from the device, holes, unwritten, cached before the run,
+        // and read by calls.
         let read = |fetched: u64, holes: u64, unwritten: u64, cached: Option<u64>, bytes: u64| {
             let mut end = end(fetched * MIB);
             end.moved.as_mut().unwrap().read_call_bytes = bytes * MIB;

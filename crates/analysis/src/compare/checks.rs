@@ -25,7 +25,7 @@ pub(crate) struct ComparisonCheck {
     pub(crate) id: CheckId,
     /// Name, such as `NOT_ALIKE`.
     pub(crate) name: &'static str,
-    /// The belief that the check tests.
+    /// The user's assumption that the check tests.
     pub(crate) belief: &'static str,
     /// The texts of the check's page, as in [`crate::checks::Check`].
     pub(crate) reads: &'static str,

@@ -2,8 +2,8 @@
 //!
 //! 1. [`fingerprint`] lists the circumstances as named values (aspects): the work, the engine, the targets, the machine.
 //! 2. [`compare_aspects`] compares two lists. Some differences make the results different work, others are only shown.
-//! 3. [`setting_aspects`] lists every field of the job's streams. So a setting that step 1 does not state,
-//!    or states without a detail, still makes the results different work.
+//! 3. [`setting_aspects`] lists the fields of the job's streams, except names, files and what is recorded. So a setting of the
+//!    work that step 1 does not state, or states without a detail, still makes the results different work.
 //! 4. [`result_differences`] compares the findings that relabel the results, and [`acceptance_difference`] those that the user accepted.
 
 use crate::compare::SideResult;
@@ -63,8 +63,8 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
 }
 
 /// Fields of a stream that are not compared as settings, because they do not change the work:
-/// names, files, and what is recorded. The span and the first byte are aspects of [`fingerprint`],
-/// and follow the sizes of the targets.
+/// names, files, and what is recorded. The span and the first byte, which depend on the sizes of the
+/// targets, are aspects of [`fingerprint`].
 const NOT_COMPARED: [&str; 9] = [
     "access.offset_bytes",
     "access.span_bytes",

@@ -36,8 +36,8 @@ use weighing::WeighedNumber;
 /// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// A share that is both the margin (a larger difference counts) and the tolerance (with a
-    /// smaller difference, two sides are the same).
+    /// The share that `--margin` sets; `None` without it. The margin (a larger difference counts) and the tolerance (with a
+    /// smaller difference, two sides are the same) follow from this share.
     ///
     /// - The margin is the largest of three: this share (default 1 %, or 5 % if each side is one
     ///   session that was measured separately), 1 % (2 % for percentiles), and the difference
@@ -85,7 +85,7 @@ pub fn compare_sides(a: &[Report], b: &[Report], options: &Options) -> Compariso
     pending.conclude(pairs, options)
 }
 
-/// Compares each of several sides with the first. Holm's correction covers all headlines together, and all other numbers together.
+/// Compares each of `others` with `a`. Holm's correction covers all headlines together, and all other numbers together.
 pub fn compare_each<S: AsRef<[Report]>>(a: &[Report], others: &[S], options: &Options) -> Comparisons {
     let all = others.iter().enumerate();
     let mut all_pending: Vec<PendingComparison> =
@@ -169,7 +169,7 @@ pub(crate) struct PairInTurns<'n> {
     pub(crate) headline: bool,
 }
 
-/// Compares results of one report pair by pair, also if their work differs: the user selected the pairs.
+/// Compares results of one report pair by pair, even if their work differs: the user selected the pairs.
 pub(crate) fn compare_in_turns(report: &Report, pairs: &[PairInTurns]) -> Vec<Pair> {
     let options = Options { run_order: RunOrder::InTurns, accept_differences: true, ..Options::default() };
     let pooled = |at: usize| -> PooledResult {
@@ -818,7 +818,7 @@ fn a_gate_decides_if_the_same_finding_relabels_both_sides_as_for_two_files() {
         "{}",
         answer.sentence
     );
-    // As `compare` decides on the same two sides in files.
+    // `compare` decides the same if the two sides are in files.
     let again = report.against.as_ref().unwrap().measured_again.as_ref();
     let limit = SlowdownLimit { share: 0.05, all_numbers: false };
     let files = compare(again, &report, &Options { fail_if_slower: Some(limit), ..Options::default() });

@@ -250,7 +250,7 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
             accepted.sentence
         );
     }
-    // The same engine on both sides is the same work, also if the user named it on one side.
+    // The same engine on both sides is the same work, even if the user named it on one side only.
     let mut named = fallback("");
     stream(&mut named).engine_fallback = None;
     for b in [fallback("another filter"), named.clone()] {
@@ -333,7 +333,7 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
     );
     let nothing = judged(&Fixture { runs: 0, ..Fixture::honest() });
     assert_eq!(compare(&nothing, &nothing, &options()).answer, ComparisonAnswer::Invalid);
-    // A gate neither passes nor fails.
+    // With a void side, or with other work, the gate neither passes nor fails.
     let gated =
         Options { fail_if_slower: Some(SlowdownLimit { share: 0.05, all_numbers: false }), ..options() };
     let gate = |b: &Report| {
@@ -377,7 +377,7 @@ fn a_finding_may_be_accepted_on_one_side_and_a_gate_needs_it_on_its_command_line
             assert_eq!(notes.count(), 1);
         }
     }
-    // A slower side fails the gate, also if its finding is accepted now.
+    // A slower side fails the gate, whether its finding was accepted when the report was judged or only afterwards.
     let slower = Fixture { ops: Fixture::honest().ops / 2, ..holes.clone() };
     let mut withheld = judged(&slower);
     accept_findings(&mut withheld, &[CheckId::A04]);
@@ -388,7 +388,7 @@ fn a_finding_may_be_accepted_on_one_side_and_a_gate_needs_it_on_its_command_line
             (ComparisonAnswer::Slower, Some(GateOutcome::Failed))
         );
     }
-    // The sessions of one side may differ in it.
+    // The sessions of one side may differ in accepted findings.
     let pooled = compare_sides(&[honest.clone(), accepted.clone()], std::slice::from_ref(&honest), &typed);
     assert_eq!(pooled.answer, ComparisonAnswer::Same, "{}", pooled.sentence);
     // If both sides depend on the accepted finding, they are compared, but a gate decides only with --accept.
@@ -495,7 +495,7 @@ fn many_numbers_are_corrected_for_and_the_headline_is_judged_alone() {
     }
     a.headline.name = "true 0".into();
     let mut b = a.clone();
-    // Runs that vary by 3 % and differ by 6 %.
+    // Runs that vary by 3 % and are 6 % slower than A's.
     let varied = [0.94, 0.97, 0.91, 0.94, 0.95];
     for result in &mut b.results {
         result.runs.iter_mut().zip(varied).for_each(|(r, factor)| r.iops = 10_000.0 * factor);
@@ -646,7 +646,7 @@ mod simulation {
     use stats::comparison;
     use stats::series::Noise;
 
-    /// Deviation from run to run, as the reference supposes.
+    /// Deviation from run to run, as in the tables of `docs/reference/compare.md`.
     const DEVIATION: f64 = 0.03;
 
     /// Draws normally distributed values; equal seeds give equal values.
@@ -835,8 +835,8 @@ mod simulation {
         assert!(wrong <= 5, "{wrong} of 100 comparisons had a false word");
     }
 
-    /// Shares of comparisons that call percentiles different, and B slower, and whose interval contains the truth. The percentiles have heavy
-    /// tails over runs: a log-normal of three times the deviation in a tenth of the runs.
+    /// Shares of the comparisons of a percentile that answer FASTER or SLOWER, that answer SLOWER, and whose interval contains the
+    /// truth. The percentile has heavy tails over runs: a tenth of the runs have three times the deviation.
     fn percentiles(trials: usize, n: usize, factor: f64) -> ([f64; 2], f64) {
         let mut draw = Draw(17 + n as u64);
         let mut heavy = |factor: f64| -> Vec<f64> {

@@ -17,7 +17,7 @@
 //!    limit but the number is not SLOWER.
 //!
 //! A gate that may decide twice, on the first runs and after more runs, uses the ends of the two-sided 95 % interval as bounds. Each end
-//! errs half as often as a one-sided bound, so both decisions together err no more often than one.
+//! errs half as often as a one-sided bound, so both decisions together err no more often than one decision with a one-sided bound.
 
 use super::{Options, RunOrder};
 use crate::compare::checks;
@@ -119,7 +119,7 @@ fn find_floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
 }
 
 impl WeighedNumber {
-    /// Returns the probability of a difference this large by chance, if the true difference is at most the margin; 1 if it is unknown.
+    /// Returns the probability of a difference this large by chance, if the true difference is at most the margin; 1 with too few runs.
     pub(super) fn p_beyond_margin(&self) -> f64 {
         self.shift.map_or(1.0, |s| s.p_beyond(self.margin.ln_1p()))
     }
@@ -460,7 +460,8 @@ pub(super) fn decide_gate(
         GateOutcome::Undecided => judge_undecided(options.inconclusive, ended_early),
         _ => (None, String::new()),
     };
-    // For runs in turns, the answer of the session gives this advice. Without a bound, a PASS would prove nothing.
+    // Leaves out the advice to type `--inconclusive pass` for runs in turns, because the session's own answer has it, and if there is no
+    // bound, because a PASS would then prove nothing.
     let is_advice = addition.ends_with(PASS_IF_UNDECIDED);
     let omits_advice = is_advice && (!are_bounded || options.run_order != RunOrder::Apart);
     let sentence = if omits_advice { sentence } else { sentence + &addition };
@@ -740,7 +741,7 @@ fn no_difference_seen_has_a_bound() {
     // For a time, the same ratio has the opposite meaning.
     let time = metric_for(Measure { more_is_better: false, ..rates(&near, &near.map(|v| v * 1.01)) });
     assert_eq!(time.at_most(), Some([slower, faster]));
-    // A few per cent and perhaps less than the margin: it is not slower.
+    // B may be faster by a few per cent, or by less than the margin: it is not slower.
     let small = metric_for(rates(&near, &near.map(|v| v * 1.05)));
     assert_eq!(small.answer, ComparisonAnswer::NoDifferenceSeen, "{small:?}");
     assert!(small.bound().unwrap().ends_with("faster and not slower"), "{small:?}");
@@ -830,7 +831,7 @@ fn the_margin_is_wider_if_the_difference_between_sessions_is_unknown() {
     let percentile = Measure { is_percentile: true, ..several() };
     let margins = [per_thousand(lone(), None), per_thousand(several(), None), per_thousand(percentile, None)];
     assert_eq!(margins, [50, 10, 20]);
-    // --margin counts, down to the least margin of the number.
+    // --margin sets the margin, but not below the least margin of the number.
     assert_eq!([0.0, 0.02, 0.2].map(|asked| per_thousand(lone(), Some(asked))), [10, 20, 200]);
 }
 

@@ -184,13 +184,13 @@ fn sensors(text: &str) -> BTreeMap<String, Sensor> {
     out
 }
 
-/// The file of the time that tasks waited for block devices and network file systems.
+/// Kernel file with the time in which tasks waited for block devices and network file systems.
 pub(crate) const IO_PRESSURE_FILE: &str = "/proc/pressure/io";
 
-/// The file of the time that tasks waited for a CPU.
+/// Kernel file with the time in which tasks waited for a CPU.
 pub(crate) const CPU_PRESSURE_FILE: &str = "/proc/pressure/cpu";
 
-/// The file of the time that tasks waited for memory.
+/// Kernel file with the time in which tasks waited for memory.
 pub(crate) const MEMORY_PRESSURE_FILE: &str = "/proc/pressure/memory";
 
 /// Returns the share of the runs' time in which at least one task of the machine waited, from a pressure file.
@@ -241,7 +241,7 @@ pub(crate) struct Link {
 /// it is slower.
 ///
 /// # Errors
-/// That the kernel shows no link, or no number for it.
+/// That the kernel shows no link, or no valid number for it.
 pub(crate) fn read_link(layer: &Layer) -> Known<Link> {
     let text = |key: &str| layer.device.get(key).map(|t| t.trim());
     if let Some(now) = text("sata_spd").and_then(leading) {

@@ -5,7 +5,7 @@
 //! 1. Find the steps. They come first, because a step looks like autocorrelation, which
 //!    hides every trend.
 //! 2. Remove the warm-up (MSER-5).
-//! 3. Fit a line to the rest. The rate is STEADY only if the interval of its drift lies within the allowed drift. Otherwise it is UNPROVEN:
+//! 3. Fit a line to the rest. The rate is STEADY only if the interval of its drift is within the allowed drift. Otherwise it is UNPROVEN:
 //!    no proof of change is not a proof of steadiness.
 //!
 //! Over runs: each run was prepared anew, so runs are never joined into one long series. Steps

@@ -103,7 +103,7 @@ pub(crate) struct DeviceWork {
 
 /// The work that layers had completed at a snapshot.
 struct WorkAt {
-    /// Time in ns since the workers started.
+    /// Time in ns since the workers started; 0 or less for the start snapshot.
     at_ns: f64,
     done: BlockStat,
 }
@@ -159,7 +159,7 @@ impl DeviceWork {
         Ok(Self { points })
     }
 
-    /// Returns the work between two times in ns since the workers started; `None` if the time is empty or outside the
+    /// Returns the work between two times in ns since the workers started; `None` if the span is empty or outside the
     /// snapshots.
     pub(crate) fn between(&self, from_ns: f64, to_ns: f64) -> Option<CompletedWork> {
         let (first, last) = (self.points.first()?.at_ns, self.points.last()?.at_ns);
@@ -211,7 +211,8 @@ fn workers_start_ns(ran: &CaseRun) -> Known<f64> {
     Ok(longest.map_or(start, |ns| stop.saturating_sub(ns).max(start)) as f64)
 }
 
-/// Maximum number of rows per run. In a longer run, rows cover several seconds, which bounds the size of the report.
+/// Maximum number of rows per run. A row covers one second, or several seconds in a run of more seconds than this. This
+/// bounds the size of the report.
 const MAX_ROWS: f64 = 3600.0;
 
 const SECOND_NS: f64 = 1e9;
@@ -349,7 +350,7 @@ fn add_direction(out: &mut DirectionSeries, seconds: f64, cells: &[Cell]) {
     out.max_ns.push(some(cells.iter().map(|cell| cell.max_ns).max()));
 }
 
-/// Rounds to 1 / `scale`: more digits would only enlarge the report.
+/// Rounds to a multiple of 1 / `scale`: more digits would only enlarge the report.
 fn round_to(value: f64, scale: f64) -> f64 {
     (value * scale).round() / scale
 }

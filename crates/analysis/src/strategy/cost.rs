@@ -232,7 +232,7 @@ fn max_written_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
         // The rate of an open loop is 0 until the capacity is measured.
         Pace::Closed | Pace::Open { .. } => None,
     };
-    // The stop rule does not count the warm-up, so it limits the written bytes only without one.
+    // The stop rule does not count the warm-up, so it limits the written bytes only if there is no warm-up.
     let limit_covers_all = phase.warmup_ns == 0;
     let by_count = stream.limit.operations.filter(|_| limit_covers_all).map(|n| n.saturating_mul(largest));
     let by_bytes = stream.limit.bytes.filter(|_| limit_covers_all);

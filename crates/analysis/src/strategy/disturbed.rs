@@ -674,7 +674,7 @@ mod tests {
             let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(29));
             let plan = StrategyPlan { seed, ..plan.clone() };
             let gap = |noise: &mut Noise| -noise.uniform().ln() / bursts.per_run;
-            // The burst that is now or comes next.
+            // Begin and end of the current or the next burst, in lengths of a run since the first run began.
             let begin = gap(&mut noise);
             let mut burst = [begin, begin - bursts.length_runs * noise.uniform().ln()];
             let mut now = 0.0;

@@ -62,9 +62,9 @@ const NARROW_RATIO: f64 = 1.03;
 /// the answer may get more runs, to confirm it.
 const MOST_RUNS: u32 = 4;
 
-/// The variation between the runs of a search includes one imaginary run, with this many times the usual share of slow operations. It
-/// represents bursts that no run has shown. In the simulations below, more than 5 % of the searches err with 1.5 if a tenth of the runs has
-/// bursts. With 4, the answers on steady storage are often more than 5 % too low.
+/// The variation between the runs of a search includes one imaginary run, with this many times the usual share of slow
+/// operations. It represents bursts that no run has shown. With 1.5, more than 5 % of the searches in the simulations
+/// below err if a tenth of the runs has bursts. With 4, the answers on steady storage are often more than 5 % too low.
 const UNSEEN_BURST: f64 = 2.5;
 
 /// A search measures its answer until the loads with several runs have this many runs together, or the time is up. If a tenth of the runs
@@ -93,11 +93,11 @@ const TYPICAL_SEARCH: usize = 29;
 pub(crate) struct Point {
     /// Operations per second that were offered.
     pub(crate) offered: u64,
-    /// Latencies of all its runs, from the scheduled start.
+    /// Latencies of all runs, from the scheduled start.
     pub(crate) latency: Histogram,
-    /// Times from submission to completion of all its runs.
+    /// Times from submission to completion of all runs.
     pub(crate) service: Histogram,
-    /// The operations of each run that were slower than the target, by `latency` and by `service`.
+    /// The operations of each run, and how many were slower than the target, by `latency` and by `service`.
     counts: [Vec<RunCounts>; 2],
     /// Total time of the runs.
     seconds: f64,
@@ -261,6 +261,7 @@ impl Point {
     }
 
     /// Whether the load would be proven to meet the latency target if it had at least `runs` runs, with the same mean.
+    /// `None` if neither would be proven.
     fn would_meet(&self, target: &LatencyTarget, runs: u32) -> Option<bool> {
         target.latency_ns?;
         if self.is_overloaded(target) {
@@ -576,7 +577,7 @@ impl Server {
         share * burst * (varied + drift).exp()
     }
 
-    /// Returns the number of operations before the next slow one, which is distributed geometrically.
+    /// Draws the number of operations before the next slow one from a geometric distribution.
     fn ops_before_slow(&mut self, share: f64) -> f64 {
         (self.exponential() / -(-share.clamp(1e-9, 1.0 - 1e-9)).ln_1p()).floor()
     }
@@ -596,13 +597,14 @@ impl Server {
         low
     }
 
-    /// A run at a load, or of the closed loop. Latency in M/M/1 is exponential too, with mean 1 / (served - offered).
+    /// A run at a load, or of the closed loop. Latency in M/M/1 is exponential too, with a mean of
+    /// 1 / (`serves` - load) seconds.
     fn run(&mut self, job: usize, repeat: u32, offered_iops: Option<u64>) -> Summary {
         let load = offered_iops.map_or(0.0, |iops| iops as f64);
         let normal = self.normal();
         let mean_ns = match self.serves - load {
             left if left > 0.0 => 1e9 / left * (self.varies * normal).exp(),
-            // The backlog of a run of some seconds.
+            // In overload, the mean latency is 1 to 2 s: the backlog of a run of some seconds.
             left => (1.0 - left / load) * 1e9,
         };
         let noise = self.noise.map(|noise| (noise.target_ns, self.noisy_share(load, &noise)));
@@ -672,7 +674,8 @@ fn play(server: &mut Server, plan: &StrategyPlan) -> Vec<Summary> {
     done
 }
 
-/// Returns two loads: below the lowest load that is proven to miss the target, the highest that is proven to meet it; and that lowest load.
+/// Returns the bracket: the highest load that is proven to meet the target, and the lowest that is proven to miss it.
+/// Ignores loads above the lowest miss.
 #[cfg(test)]
 fn found_bracket(done: &[Summary], plan: &StrategyPlan) -> (Option<u64>, Option<u64>) {
     let Strategy::Limit(target) = plan.strategy else { return (None, None) };
@@ -683,7 +686,7 @@ fn found_bracket(done: &[Summary], plan: &StrategyPlan) -> (Option<u64>, Option<
     (met, missed)
 }
 
-/// The load at which M/M/1 has this p99, which is ln(100) / (served - load).
+/// The load at which M/M/1 has this p99. The p99 is ln(100) / (`serves` - load) seconds.
 #[cfg(test)]
 fn true_rate(serves: f64, p99_ns: f64) -> f64 {
     serves - 100_f64.ln() / p99_ns * 1e9

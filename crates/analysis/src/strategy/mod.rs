@@ -80,9 +80,9 @@ pub enum Next {
     Measure {
         /// Index of the job.
         job: usize,
-        /// Number of earlier runs of the job.
+        /// Number of earlier runs of the job; in a load curve, of runs at the same load.
         repeat: u32,
-        /// Number of earlier, disturbed attempts at this run.
+        /// Number of earlier attempts at this run.
         attempt: u32,
         /// Operations per second to offer in an open loop; `None` for the job's own pace.
         offered_iops: Option<u64>,
@@ -98,7 +98,7 @@ pub struct RemainingRuns {
     pub runs: Vec<u32>,
     /// Whether the strategy may end before all these runs.
     pub at_most: bool,
-    /// The number of these runs that repeat a disturbed run.
+    /// How many of these runs are repeats because of a disturbance.
     pub repeats: u32,
 }
 
@@ -166,7 +166,7 @@ fn remaining_without_repeats(done: &[Summary], plan: &StrategyPlan) -> Remaining
         Strategy::Limit(latency_target) => (limit::remaining_runs(&counting, plan, &latency_target), false),
         Strategy::Precision { share, at_most } => {
             let open = repeats::open_jobs_for_precision(&counting, plan, share, at_most);
-            // The time limits how many rounds follow the next one.
+            // With a time limit, count only the next round: the time decides whether more rounds follow.
             let next = |r: &[f64]| plan.runs.max(r.len() as u32 + 1);
             let most = |r: &[f64]| if plan.ends_ns.is_some() { next(r) } else { at_most };
             let runs = rates.zip(open).map(|(r, is_open)| runs_up_to(&r, most(&r), is_open));

@@ -96,7 +96,8 @@ pub(super) fn next_until_steady(done: &[Summary], plan: &StrategyPlan, at_most: 
 }
 
 /// Ends a strategy. The reason names the jobs that reached the strategy's goal, and those that did not within the maximum number of
-/// rounds or runs (`within`). `all` and `some` are the predicates for every job and for some jobs.
+/// rounds or runs (`within`). `all` completes the sentence `every job ...`, and `some` follows the names of the jobs that reached the
+/// goal: `is steady` and `became steady`.
 fn end_with_reason(
     done: &[Summary],
     plan: &StrategyPlan,
@@ -244,8 +245,8 @@ fn estimate_needed_runs(rates: &[f64], share: f64) -> Option<u32> {
 pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
     let Strategy::Settle { at_most } = plan.strategy else { return None };
     report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
-    // `runs_needed` is `None` if even `stats::comparison::MAX_NEEDED_RUNS` runs seem too few. Measure
-    // `at_most` runs then, because more runs may change this estimate.
+    // `runs_needed` is `None` if even `gate::MAX_ADVISED_RUNS` runs seem too few. Measure `at_most` runs then, because
+    // more runs may change this estimate.
     let for_conditions =
         report.gates.iter().filter(|g| g.is_undecided_near_limit()).map(|g| g.runs_needed.unwrap_or(at_most));
     let for_comparison =

@@ -242,13 +242,13 @@ impl<'g> BestCellSearch<'g> {
         self.races.iter().flat_map(|r| r.cells.iter().chain(&r.baselines))
     }
 
-    /// Returns how many runs every cell needs.
+    /// Returns the minimum number of runs of a cell: all passes of an exhaustive search, otherwise 1.
     fn min_runs(&self) -> usize {
         if self.grid.search == Search::Exhaustive { self.runs } else { 1 }
     }
 
-    /// Returns the cell that is due in the current round. Cells of a pass through all cells come before cells of a later
-    /// round. Of later rounds, the race with the fewest runs comes first. The order within a round is random.
+    /// Returns the job of the cell that is due in the current round. Cells of a pass through all cells come before cells
+    /// of a later round. Of later rounds, the race with the fewest runs comes first. The order within a round is random.
     fn due_cell(&self) -> Option<usize> {
         let draw =
             |race: &Race, job: usize| split_mix(self.seed ^ split_mix((race.round << 32 | job) as u64));
@@ -266,7 +266,7 @@ impl<'g> BestCellSearch<'g> {
     /// `None` if no cell does. If the winner needs several sets of five, only its runs in the
     /// latest set count. Ties are decided at random.
     fn cell_for_fresh_run(&self) -> Option<usize> {
-        // Each with its fresh runs in the latest set, a random number, and its job.
+        // Each candidate: the number of its fresh runs in the latest set, a random number, and its job.
         let mut candidates: Vec<(usize, u64, usize)> = Vec::new();
         for race in &self.races {
             for (cell, wanted) in race.cells_for_fresh_runs(self.is_time_up()) {
@@ -461,7 +461,7 @@ impl<'g> OrderedSweep<'g> {
         }
     }
 
-    /// Returns the cells that have no run yet and are not left out because of a slow cell.
+    /// Returns the jobs of the cells that have no run yet and are not left out because of a slow cell.
     fn open_cells(&self) -> impl Iterator<Item = usize> {
         self.jobs
             .iter()
@@ -562,8 +562,7 @@ impl<'g> OrderedSweep<'g> {
         Some(sample::mean(&self.tracked_in_window()?))
     }
 
-    /// Returns the runs of a cell that count: those in the window, or all of them if there is no
-    /// window.
+    /// Returns the counting runs of a cell: those in the window, or all of them if there is no window.
     pub(crate) fn window_runs(&self, job: usize) -> impl Iterator<Item = &CellRun> {
         let len = self.jobs.len();
         let range = self

@@ -3,7 +3,7 @@
 //! 1. Every test runs on all targets, one target right after another, in as many rounds as the plan has, each in a new random order.
 //! 2. Then the open test whose interval narrows most per second gets another round, and so on. A noisy test gets more
 //!    rounds than a quiet one, but not all of them.
-//! 3. It ends when no test is open, or when no round of an open test fits into the time that is left.
+//! 3. The measurement ends when no test is open, or when no round of an open test fits into the time that is left.
 //!
 //! A test is open while half the width of one of its 95 % intervals exceeds half of the distance between margin and
 //! tolerance. With narrower intervals, each difference is either beyond the margin or within the tolerance. The size of the difference
@@ -106,7 +106,7 @@ fn jobs_in_order(
     order.into_iter().map(move |at| jobs.start + at)
 }
 
-/// Returns half the width of the widest 95 % interval of an open test, as a share of the tolerance on logarithms.
+/// Returns half the width of the widest 95 % interval of an open test, divided by the tolerance (both as logarithms).
 /// `None` if the test is not open: every interval is narrow enough, or a run has no rate.
 fn width_if_open(layout: TargetLayout, group: usize, rates: impl Fn(usize) -> Vec<f64>) -> Option<f64> {
     let logs = |job: usize| rates(job).into_iter().map(f64::ln).collect::<Vec<f64>>();
@@ -219,7 +219,8 @@ impl Clock {
     }
 }
 
-/// Notes the number of further rounds and why they ended; `None` if nothing was measured.
+/// Notes how often the tests ran, and whether the time was up while tests were open. `None` until every test ran once on
+/// every target.
 pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
     let plan = &record.header.plan;
     let rates =

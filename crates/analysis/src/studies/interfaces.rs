@@ -28,8 +28,9 @@ use stats::intervals::{self, FEWEST_RUNS, Mean};
 /// exists to show that. Findings that invalidate a number are never expected.
 const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
 
-/// Checks of other groups whose findings are expected: the CPU was the limit, buffered operations were faster than
-/// operations that reach the device, and a program that waits for each operation submitted nothing meanwhile.
+/// Checks of other groups whose findings are expected: the CPU was the limit (D06), fathom's own overhead mattered (D07),
+/// buffered operations were faster than operations that reach the device (E07), and a program that waits for each
+/// operation submitted nothing meanwhile (E09).
 const EXPECTED_CHECKS: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09];
 
 /// A row of the table with its rates.
@@ -189,8 +190,7 @@ fn moved_bytes(ran: &CaseRun) -> f64 {
     Kind::MOVING.iter().map(|k| ran.in_window(*k).bytes as f64).sum()
 }
 
-/// Returns the mean MB/s over runs with the final sync in the time; `None` if a run ended without a successful final
-/// sync.
+/// Returns the mean over the runs of [`synced_rate`]; `None` if a run ended without a successful final sync.
 fn synced_mb_per_s(case: &Case) -> Option<Mean> {
     intervals::mean(&case.runs.iter().map(synced_rate).collect::<Option<Vec<_>>>()?)
 }
@@ -262,7 +262,7 @@ const MAX_EQUAL_BOUND: f64 = 0.10;
 
 /// A row that is not surely slower than another is in the group if its bound ([`Gap::at_most`]) is at most this share.
 /// A larger bound is allowed if it is at most [`MAX_TIMES_LEAST_BOUND`] times the smallest bound of these rows, and at
-/// most [`CANNOT_TELL_ABOVE`].
+/// most [`CANNOT_TELL_ABOVE`]. The row with the smallest bound is always in the group.
 const MAX_OPEN_BOUND: f64 = 0.25;
 
 /// The bounds of two equally fast rows differ by chance up to this factor. Both remain in the group, so that the
@@ -492,7 +492,7 @@ impl Conclusion for Api {
         judged.head_of_jobs(quoted)
     }
 
-    /// Returns which interface to use in all works together, or why none is recommended.
+    /// Returns which interface to use for each work, or why none is recommended.
     fn answer(&self) -> Option<ReportAnswer> {
         let Self { advice, no_advice, .. } = self;
         let word = match advice.as_slice() {

@@ -196,8 +196,7 @@ pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
     }
 }
 
-/// Computes the figures of a cell: from its fresh runs if it was measured again along with a winner, otherwise from all
-/// runs.
+/// Computes the figures of a cell: from its fresh runs if it has enough of them, otherwise from the runs of the race.
 fn cell_figures(setting: &Setting, racing: Option<&RacingCell>, result: Option<usize>) -> CellFigures {
     let runs_used = racing.map_or(&[][..], RacingCell::figure_runs);
     let over_runs = |value: fn(&CellRun) -> Option<f64>| {
@@ -280,8 +279,8 @@ fn build_work(
     }
 }
 
-/// Checks that invalidate the number of a cell. Other load on the machine (group D) does not count: cells are measured in turns, so it
-/// affected all alike.
+/// Returns the checks that invalidate the number of a cell. Other load on the machine (group D) does not count: cells are
+/// measured in turns, so it affects all cells alike.
 fn voided_by(answers: &CaseAnswers) -> impl Iterator<Item = CheckId> {
     answers.void_by().filter(|id| id.group() != OTHER_LOAD_GROUP)
 }
@@ -403,7 +402,7 @@ fn build_reference(grid: &Grid, job: usize, runs: &[CellRun]) -> Option<Referenc
 
 /// Returns the quoted cell. If the cells are measured in rounds, it is the tracked cell. If they are measured once in
 /// order, it is the valid cell with the most operations per second, or the first measured cell if none is valid.
-/// Otherwise it is the winner of the first work that has one.
+/// Otherwise it is the winner, or the only cell, of the first work that has one.
 fn quoted_cell<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
     if let Some(rounds) = &sweep.rounds {
         return sweep.cells.iter().find(|c| c.setting == rounds.tracked && c.result.is_some());
@@ -517,7 +516,8 @@ const BUDGET_STEP_S: u64 = 10;
 struct Choice {
     chosen: Chosen,
     sentence: String,
-    /// Upper bound on how much faster than the winner any cell may be, as a share.
+    /// Upper bound on how much faster than the winner any cell may be, as a share; `None` unless the work was decided as
+    /// fastest or tied.
     faster_at_most: Option<f64>,
     /// Cells that may be faster than the winner. The cell that may be fastest comes first.
     rivals: Vec<Setting>,
@@ -895,7 +895,7 @@ mod tests {
     }
 
     /// Returns a sweep of random reads, with the depth and the operations per second of each cell, and `cp` as a
-    /// baseline: three rounds, and five after the race.
+    /// baseline: three runs of each in the race, and five fresh ones.
     fn record(cells: &[(u32, u64)]) -> Record {
         let fixture = |(depth, ops): &(u32, u64)| {
             let setting = setting(*depth, "randread");
@@ -957,7 +957,7 @@ mod tests {
         let (winner, cheapest) = (&sweep.winner["randread"], &sweep.cheapest["randread"]);
         assert_eq!((winner.setting.depth, cheapest.setting.depth), (32, 8), "{:#?}", sweep.works);
         assert_eq!((report.headline.unit.as_str(), report.verdict), ("IOPS", Verdict::Valid));
-        // The fixture issues a tenth more than the second of its window.
+        // The rate counts all issued operations: the 10,000 of the window of one second, and a tenth more.
         assert!((winner.iops.unwrap() / 11_000.0 - 1.0).abs() < 1e-9, "{winner:?}");
         let work = &sweep.works[0];
         let by = work.cheapest_by_winner.unwrap();

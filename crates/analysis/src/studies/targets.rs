@@ -1,8 +1,7 @@
 //! Compares targets: the same tests on several targets, and which target is the fastest.
 //!
-//! Each target is compared with the first, test by test, by runs that were measured in turns. The
-//! answer is about the test of the headline. For all tests together, it counts how often each
-//! outcome occurred (FASTER, SLOWER, SAME ...).
+//! Each target is compared with the first, test by test, by runs that were measured in turns. The answer is about the
+//! test of the headline. It also counts, over all tests, how often each outcome occurred (FASTER, SLOWER, SAME ...).
 
 use super::{Conclusion, Question};
 use crate::compare::{PairInTurns, compare_in_turns, show_interval};

@@ -18,9 +18,9 @@
 //!
 //! If the order is unknown, the shorter time of both orders is the lower bound and the longer one
 //! the upper bound. Block events show which requests are random: they continue none of the last 64.
-//! These requests are compared with random classes only, by their own mean size. The other requests
-//! may be sequential or pieces of large random ones that the kernel split, so both orders count for
-//! them. The shares of both kinds of requests are added.
+//! These requests are compared with random classes only (if there are any), by their own mean size.
+//! The other requests may be sequential or pieces of large random ones that the kernel split, so
+//! both orders count for them. The shares of both kinds of requests are added.
 //!
 //! Directions may overlap in a device or exclude each other: the load is at least the largest share
 //! and at most their sum. `%util` says nothing about head-room and is not used.

@@ -1,10 +1,10 @@
 //! Distributions: think times of closed loops, and arrivals of open loops. Of those that fit, the simplest is chosen.
 //!
 //! 1. [`fit_think_law`] tries a fixed time, an exponential and a lognormal distribution, then quantiles.
-//! 2. [`fit_bursts`] chooses arrivals from the rate and the index of dispersion of counts, IDC(t) = Var N(t) / E N(t). It is 1 for
-//!    independent arrivals at any length, and 2 b - 1 for geometric batches of mean b at any length. If there are times without arrivals,
-//!    it rises with the length: for an interrupted Poisson process of rate l, on for a share p of the time and changing at rate r, IDC(t)
-//!    = 1 + 2 l (1 - p) / (p r) g(r t), g(x) = 1 - (1 - exp(-x)) / x (Fischer and Meier-Hellstern, 1993).
+//! 2. [`fit_bursts`] chooses arrivals from the rate and the index of dispersion of counts, IDC(t) = Var N(t) / E N(t). For every interval
+//!    length t it is 1 for independent arrivals, and 2 b - 1 for geometric batches of mean b. If there are periods without arrivals, it
+//!    rises with t: for an interrupted Poisson process of rate l, on for a share p of the time and changing at rate r, IDC(t) = 1 + 2 l
+//!    (1 - p) / (p r) g(r t), g(x) = 1 - (1 - exp(-x)) / x (Fischer and Meier-Hellstern, 1993).
 //!
 //! Distances are those of Kolmogorov and Smirnov.
 
@@ -12,7 +12,7 @@ use model::histogram::Histogram;
 use model::job::{Arrivals, Quantile, Think, ThinkLaw};
 use model::spec::number::MAX_TIME_NS;
 
-/// Maximum distance for accepting a distribution with one or two parameters.
+/// Maximum distance (Kolmogorov-Smirnov) for accepting a distribution with one or two parameters.
 const MAX_DISTANCE: f64 = 0.03;
 /// Half width of the interval in which times count as equal, as a share of the mean.
 const EQUAL_HALF_WIDTH: f64 = 0.1;
@@ -142,18 +142,18 @@ fn normal(x: f64) -> f64 {
 
 /// The two interval lengths, in seconds, over which the dispersion is computed.
 const LENGTHS_S: [f64; 2] = [0.01, 0.1];
-/// Maximum dispersion of independent arrivals, at each length.
+/// Maximum dispersion of independent arrivals, in 10 ms and in 100 ms.
 const MAX_INDEPENDENT_IDC: [f64; 2] = [1.5, 2.0];
 /// Maximum dispersion of even arrivals.
 const MAX_EVEN_IDC: f64 = 0.3;
-/// Minimum growth of the dispersion from the short to the long interval for on-off arrivals if the gaps confirm them.
+/// Arrivals can be on-off only if the dispersion grows by more than this factor from the short to the long interval.
+/// The gaps then decide.
 const MIN_CONFIRMED_GROWTH: f64 = 1.02;
-/// Minimum growth of the dispersion from the short to the long interval for on-off arrivals if there are no gaps.
+/// The same factor if there are no gaps that could decide.
 const MIN_GROWTH: f64 = 1.1;
-/// Gaps in ns below which arrivals count as simultaneous.
+/// Arrivals with a gap below this number of ns count as simultaneous.
 const SIMULTANEOUS_NS: f64 = 20_000.0;
-/// Minimum and maximum number of changes between on and off per short interval that can be
-/// estimated.
+/// Range in which the number of changes between on and off per short interval is searched.
 const CHANGES_RANGE: [f64; 2] = [0.02, 50.0];
 
 /// Arrivals and their fit.
@@ -221,7 +221,7 @@ fn times_off(rate: f64, short: f64, long: f64) -> Arrivals {
     Arrivals::OnOff { on_ns: ns(1.0 / (changes * (1.0 - on))), off_ns: ns(1.0 / (changes * on)) }
 }
 
-/// The growth of a count's variance with its interval: g(x) = 1 - (1 - exp(-x)) / x.
+/// How the variance of a count grows with the length of the interval: g(x) = 1 - (1 - exp(-x)) / x.
 fn growth_factor(x: f64) -> f64 {
     1.0 - (1.0 - (-x).exp()) / x
 }

@@ -125,11 +125,11 @@ pub(super) fn to_parts(classes: &[(u32, u64)], operations: u64) -> Vec<(u32, u64
     parts
 }
 
-/// Maximum number of bins of a range of sectors.
+/// Maximum number of bins.
 const BIN_COUNT: u64 = 4096;
 /// Minimum alignment of bins in sectors: 4 KiB.
 const MIN_BIN_SECTORS: u64 = 8;
-/// Maximum number of sectors of this range: 2 EiB, more than any device has.
+/// Maximum number of sectors that the bins cover: 2 EiB, more than any device has.
 const MAX_SPAN_SECTORS: u64 = 1 << 52;
 /// Maximum number of edges of zones. A stream has one zone less.
 const MAX_EDGES: usize = 48;

@@ -25,10 +25,10 @@ const MIN_OPERATIONS: u64 = 50;
 /// A direction becomes a separate stream if it has at least this share of the operations or of the bytes of its part.
 /// Trims always do.
 const RARE_SHARE: f64 = 0.02;
-/// Minimum slack, as a share of the span. A part whose inactive time at an end of the span is shorter than the slack counts as active up to
-/// that end.
+/// Minimum slack, as a share of the duration of the capture. A part whose inactive time at the beginning or at the end is shorter than the
+/// slack counts as active there.
 const MIN_SLACK: f64 = 0.005;
-/// Maximum slack, as a share of the span.
+/// Maximum slack, as a share of the duration of the capture.
 const MAX_SLACK: f64 = 0.05;
 /// The slack is this many mean gaps of the part, within [`MIN_SLACK`] and [`MAX_SLACK`]. Gaps of this length occur by
 /// chance.
@@ -189,8 +189,8 @@ impl Fitted {
     }
 }
 
-/// Returns how long a part is active in ns, and the keys for that time. A part that is active in the whole span needs no
-/// keys.
+/// Returns how long a part is active in ns, and the keys for that time. A part that is active during the whole capture
+/// needs no keys.
 fn active(part: &Part, first_ns: u64, span_ns: u64) -> (u64, Vec<Entry>) {
     let begin = part.seen.first_ns.unwrap_or(first_ns).saturating_sub(first_ns);
     let end = part.seen.last_ns.saturating_sub(first_ns).min(span_ns);
@@ -233,7 +233,9 @@ impl KindFigures {
         both
     }
 
-    /// Returns the operations of a direction as one class, or as two classes if long runs and the other operations each have enough.
+    /// Returns the operations of a direction as one class, or as two: long runs and the other operations. Two classes need enough
+    /// operations each ([`FEW_SHARE`]), and more operations in long runs than expected ([`EXTRA_LONG_SHARE`]). With each class:
+    /// whether most of its operations are in long runs.
     fn divided(&self) -> Vec<(Class, bool)> {
         let [scattered, long] = &self.classes;
         let both = self.whole();
@@ -432,7 +434,8 @@ impl LoadOfPart<'_> {
         out
     }
 
-    /// Returns the key that makes all writes stable at completion; `None` if too few writes are stable in the capture.
+    /// Returns the key that makes all writes stable at completion; `None` if the capture has too few stable writes or
+    /// too few flushes ([`STABLE_SHARE`]).
     fn stable_entry(&self) -> Option<Entry> {
         let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
         let comment = format!(

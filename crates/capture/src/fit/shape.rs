@@ -14,8 +14,8 @@ use trace::SECTOR;
 const MIN_RUN_LENGTH: f64 = 1.1;
 /// Minimum mean run length for the key `interleaved`.
 const MIN_INTERLEAVED_RUN_LENGTH: f64 = 1.3;
-/// Minimum share of the region that the interleaved runs must cover together, on average, for a sequential
-/// order. With only a few runs there is no minimum.
+/// Minimum share of the region that the runs in progress at one time cover, for a sequential order: mean
+/// length of a run times the number of interleaved runs. Not required if there are only a few runs.
 const MIN_RUN_COVERAGE: f64 = 0.5;
 
 /// The operations of one stream.

@@ -73,7 +73,7 @@ pub struct Survey {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surveyed {
     pub(super) parts: Vec<Part>,
-    /// Index of the part of each task.
+    /// Index of each task's part, by task index.
     pub(super) part_of_task: Vec<u16>,
     pub(super) all: Observations,
     /// Number of operations without a known completion.
@@ -185,7 +185,7 @@ impl Observations {
 impl Surveyed {
     /// Assigns tasks to parts. Kernel workers become one part, and so do many tasks of one name.
     /// Every other task becomes a separate part. If a part has too few operations, bytes and syncs,
-    /// its tasks join one part for all such tasks.
+    /// or if there are already [`MAX_PARTS`], its tasks join one part for all such tasks.
     fn divide(&mut self, tasks: &[Observations], names: &Names) {
         let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (task, _) in tasks.iter().enumerate().filter(|(_, seen)| seen.operations() > 0) {

@@ -4,7 +4,7 @@
 //! 2. The depth is the time average of the requests that were issued and not yet completed. Waiting in the scheduler does not count.
 //! 3. A time series has the requests, bytes and latencies of equal intervals, and where on the device the requests began. Neither the
 //!    duration nor the largest offset is known beforehand. Therefore intervals and offset rows begin short. Whenever a request is beyond
-//!    the last one, neighbours are merged in pairs. Memory grows neither with requests nor with time.
+//!    the last interval or row, neighbours are merged in pairs. Memory grows neither with requests nor with time.
 
 use crate::profile::{latency, share};
 use model::captured::{Arrivals, Depth, DepthShare, KindSeries, LoadSeries, Op, Place, Places};
@@ -450,7 +450,7 @@ mod tests {
             all,
             [(Op::Read, 7500, 7500 * 4096), (Op::Write, 2500, 2500 * 4096), (Op::Flush, 1, 4096)]
         );
-        // Each interval has 64 requests. The latency of each is its time of issue.
+        // Each interval has 64 requests. The latency of each request equals the time of its issue.
         let mean = time_series.kinds[0].latency_mean_ns[10].unwrap_or_default();
         assert!((mean - 671_500.0).abs() < 1500.0, "{mean}");
         let places = time_series.places.unwrap_or_else(|| panic!("no places"));

@@ -471,7 +471,7 @@ fn part(text: &str) -> Result<(u64, &str), String> {
     })
 }
 
-/// Adds a caching mode of `-S` or `-h`. Each may be given once.
+/// Adds a caching mode of `-S` or `-h`. Refuses a mode that conflicts with an earlier one.
 fn add_caching(letter: char, target: &mut Target, has_cache: &mut bool) -> Result<(), String> {
     let twice = match letter {
         'b' | 'r' => *has_cache,

@@ -100,9 +100,9 @@ fn phase(span: &TimeSpan, cpus: &[u32]) -> PhaseSpec {
     }
 }
 
-/// The CPUs to which these threads are bound, in the order of the threads. Thread n of the time span gets CPU
-/// n of the list, which repeats. For consecutive threads, returns the list, rotated so that it begins with the CPU of
-/// the first thread: the workers of the stream take these CPUs in turn.
+/// The CPUs to which these threads are bound, in the order of the threads. Thread n of the time span gets CPU n of
+/// the list, which repeats. For consecutive threads, returns the list, rotated so that it begins with the CPU of the
+/// first thread: the workers of the stream take these CPUs in turn. Empty if the threads are not bound.
 fn bound_to(span: &TimeSpan, cpus: &[u32], threads: &[u32]) -> Vec<u32> {
     if span.disable_affinity {
         return Vec::new();
@@ -246,7 +246,8 @@ fn limit_rate(target: &Target, lanes: u64, stream: &mut StreamSpec) {
     }
 }
 
-/// The engine of a thread; `None` for several requests in flight, which fathom's default engine supports.
+/// The engine of a thread: `mmap` for mapped targets, otherwise `sync` for one request in flight. `None`
+/// means fathom's default engine.
 fn engine(target: &Target, in_flight: u32) -> Option<EngineSpec> {
     let name = match in_flight {
         _ if target.mapped => "mmap",
@@ -290,7 +291,7 @@ fn set_write_data(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
     match &target.buffer_file {
         Some(file) if target.buffer > 0 => stream.data = Some(file.clone()),
         _ if target.buffer > 0 => {
-            // With -Z, writes repeat random data of this size.
+            // With -Z, writes repeat random data of this size, at least 4 KiB.
             (stream.dedup, stream.dedup_set) = (Some(100), Some(target.buffer.max(4096)));
         }
         _ if target.zeros => stream.zeros = true,

@@ -303,7 +303,7 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<OptionError> {
     broken(rules).chain(pool.map(|why| ("O", why))).collect()
 }
 
-/// The error in the targets of threads made by `-F`.
+/// The error in the assignment of targets to the threads of `-F`; `None` if it is valid.
 fn pool_refusal(span: &TimeSpan) -> Option<String> {
     let pools = if span.threads > 0 { span.pools() } else { Vec::new() };
     let idle = pools.iter().find(|pool| pool.targets.is_empty()).and_then(|pool| pool.threads.first());

@@ -164,7 +164,7 @@ fn used_sizes<'s>(sizes: &'s PerKind<Sizes>, rw: &ParsedRw) -> impl Iterator<Ite
     rw.directions().iter().filter_map(move |at| all.get(*at).copied())
 }
 
-/// The size of all operations; `None` if there are several.
+/// The size of all operations; `None` if there are several sizes.
 fn single_size(sizes: &PerKind<Sizes>, rw: &ParsedRw) -> Option<u32> {
     let mut all = used_sizes(sizes, rw).map(Sizes::fixed);
     let first = all.next()??;
@@ -254,7 +254,7 @@ fn multiples(job: &Job, least: u32, most: u32) -> Result<Sizes, String> {
 }
 
 /// Parses sizes with shares such as `4k/60:64k/40`. Sizes without a share divide the rest. As in fio, each size is rounded down to a
-/// multiple of the smallest one.
+/// multiple of the smallest one, except with `bs_unaligned`.
 fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     let mut sizes: Vec<(u32, Option<u32>)> = Vec::new();
     for piece in text.split(':') {
@@ -380,9 +380,9 @@ fn distribution(text: &str) -> Result<Order, String> {
     }
 }
 
-/// fio's normal distribution: the mean of 12 uniform offsets, plus a uniform offset within
-/// `deviation` percent of the region, at most 50. Returns the normal distribution with the same
-/// standard deviation.
+/// Returns the normal distribution with the standard deviation of fio's distribution `normal`. In
+/// fio, an offset is the mean of 12 uniform offsets, plus a uniform number from a range of
+/// `deviation` percent of the region, or 50 percent if `deviation` is above 50.
 fn normal(deviation: &str) -> Result<Order, String> {
     let typed = if deviation.is_empty() { Some(0.0) } else { deviation.parse::<f64>().ok() };
     let typed = typed.filter(|percent| (0.0..100.0).contains(percent));

@@ -278,7 +278,7 @@ impl Shares<'_> {
         let Ok(length) = self.length("size") else { return size };
         let (files, block) = (u64::from(self.files), u64::from(self.block_bytes_min));
         let room = length.saturating_sub(offset);
-        // Another check refuses an offset beyond the end.
+        // If the offset is beyond the end, another check refuses it.
         if size / files <= room || room < block { size } else { (room - room % block) * files }
     }
 

@@ -111,7 +111,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Opens a section by the option `name` of the command line, which is also an option of the job.
+    /// Opens a section for the command-line option `name`. Unless the section is global, `name` is also an
+    /// option of the job.
     pub(super) fn add_job(&mut self, name: &str, location: Location) {
         let is_added = self.add_section(name, location.clone(), true);
         if let (true, Some(section)) = (is_added, self.sections.last_mut())
@@ -295,7 +296,7 @@ fn unknown(name: &str, is_shown: bool) -> String {
     }
 }
 
-/// Checks the form of a value. A time in parentheses has its own error.
+/// Checks the form of a value. Accepts a time in parentheses: [`Job::time`] refuses it with its own error.
 fn check_form(form: Form, value: &str) -> Result<(), String> {
     let units = Units::USUAL;
     match form {

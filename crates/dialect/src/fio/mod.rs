@@ -189,7 +189,7 @@ fn word(name: &str, value: &str) -> String {
     if value.is_empty() { format!("--{name}") } else { format!("--{name}={value}") }
 }
 
-/// The job options of a command line as one text, at which errors point.
+/// The job options of a command line as one text. Errors show their place in this text.
 fn shown_options(pieces: &[Piece]) -> String {
     let words = pieces.iter().filter_map(|piece| match piece {
         Piece::Option { name, value } => Some(word(name, value)),

@@ -24,7 +24,7 @@ struct JobStreams<'j> {
     streams: Streams,
 }
 
-/// Combines all jobs of fio into one job.
+/// Combines all jobs of fio into one job of fathom.
 pub(super) fn specification(jobs: &[Job], environment: &dyn Environment) -> Result<Placed, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut read: Vec<JobStreams> = Vec::new();

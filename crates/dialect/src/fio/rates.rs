@@ -149,7 +149,7 @@ impl<'j> Rates<'j> {
             let is_drawn = in_bytes && self.per_second[at] > 0 && sizes.fixed().is_none();
             let why = "constant arrivals of several block sizes need operations per second; type rate_iops";
             job.refuse_if(is_drawn && arrivals == Arrivals::Constant, "rate", why)?;
-            // As in fio, Poisson arrivals of bytes are those of operations of the smallest size.
+            // As in fio, a rate in bytes means that many bytes per second in operations of the smallest size.
             let bytes = if in_bytes { f64::from(sizes.least()) } else { 1.0 };
             each[at] = self.per_second[at] as f64 / bytes;
         }

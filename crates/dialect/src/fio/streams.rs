@@ -193,7 +193,7 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
 }
 
 /// Sets the advice to the kernel about the order of accesses. By default this is the actual order. As in fio, the advice about a mapping
-/// depends only on whether the job is random. Without it, a page fault also maps and reads the neighbouring pages.
+/// depends only on whether the job is random. Without this advice, a page fault also maps and reads the neighbouring pages.
 pub(super) fn advise(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) {
     let actual = if rw.kind.is_random() { Advice::Random } else { Advice::Sequential };
     let hint = match job.text("fadvise_hint").unwrap_or("1") {
@@ -535,7 +535,7 @@ fn clones(
 /// Verification methods of fio that store a header in the block, most of them with a checksum.
 const METHODS_WITH_HEADER: &str = "md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha256 sha512 sha3-224 sha3-256 sha3-384 sha3-512 xxhash meta pattern_hdr";
 
-/// Default seed of blocks, the same in every run.
+/// Seed of the data in verified blocks if `randseed` is not typed.
 const SEED: u64 = 0x6669_6f20_7665_7266;
 
 /// Whether a job has a method of verification.

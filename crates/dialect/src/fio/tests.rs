@@ -491,7 +491,7 @@ fn jobs_that_may_repeat_blocks_move_all_of_the_size() {
     ] {
         assert_eq!(blocks(options), Some(fio), "{options}: fio 3.33 runs {fio} operations");
     }
-    // Each block once, or a size that is a multiple of the blocks: the job ends by its pass.
+    // A job that visits each block once, or whose size is a multiple of the blocks, ends by its pass.
     for options in ["size=2m", "filesize=2m size=50% norandommap", "size=7m norandommap"] {
         assert_eq!(blocks(options), None, "{options}");
     }

@@ -239,7 +239,8 @@ impl Reader {
                 let default = one_of(default, &DEFAULTS)?;
                 icf.specs.push(Spec { name: name.trim().to_owned(), default, lines: Vec::new(), place });
             }
-            // Before 1998.05.21 lines had the first six numbers, and specifications had no names.
+            // Before 1998.05.21 a line had only the first six of today's eight numbers, and specifications
+            // had no names.
             h if (h.starts_with("size") || h.starts_with("access specifications"))
                 && fields(value).len() == 6 =>
             {

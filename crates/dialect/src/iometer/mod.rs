@@ -16,7 +16,7 @@ use model::units::show_bytes;
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension: "icf", parse };
 
-/// Reads a file whose targets are paths as a job for `fathom run`.
+/// Reads a file as a job for `fathom run`. The targets of the file must be paths.
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let mut job = read(name, text, &Overrides::default(), also)?;
     // `fathom run` may repeat the job, and reports all workers together.

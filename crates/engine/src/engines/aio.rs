@@ -1,4 +1,4 @@
-//! The engines `libaio` and `posixaio`: asynchronous I/O before io_uring.
+//! The engines `libaio` and `posixaio`: the asynchronous interfaces that are older than io_uring.
 //!
 //! `libaio` is `io_submit` and `io_getevents` of the kernel, for any depth with direct I/O. With
 //! buffered files the submission blocks until the operation is complete, so the depth has no

@@ -143,7 +143,8 @@ impl Queue for Uring {
 }
 
 impl Uring {
-    /// Reads once from each file, because only an operation shows whether the kernel supports the flags of the operation.
+    /// Reads once from each file, because the kernel checks the flags of a read only when it executes the read. Fails
+    /// with `why` if the kernel does not support the flags.
     fn try_reads(&mut self, bytes: u32, why: &str) -> io::Result<()> {
         for file in 0..self.ring.files() {
             self.ring.read(0, file, 0, bytes);

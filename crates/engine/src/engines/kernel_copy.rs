@@ -9,14 +9,14 @@
 //!
 //! `sendfile` copies between the target and a file in memory whose pages are the slots, so the
 //! kernel copies every byte once. sendfile writes at the file position, so an operation seeks first
-//! if the position is elsewhere. The cost of sockets is not included.
+//! if the position is elsewhere. No socket is involved, so the cost of sockets is not measured.
 //!
 //! `copy_file_range` copies between the target and an unnamed file in the same directory. The
 //! unnamed file has a range for each slot. A read copies into the slot's range and reads the bytes
 //! with `pread`. A write puts its bytes into the range with `pwrite` and copies from there. With
-//! the option `bare` the calls of `pread` and `pwrite` are omitted, and no byte reaches memory.
-//! File systems that share blocks between files may move nothing. Block devices and direct I/O are
-//! not supported.
+//! the option `bare` the calls of `pread` and `pwrite` are omitted, and no byte reaches memory. A
+//! file system that can share blocks between files may move no data. Block devices and direct I/O
+//! are not supported.
 
 use crate::engines::targets::{Positions, Targets};
 use crate::interface::{Call, Granted, SYNC, refusal};

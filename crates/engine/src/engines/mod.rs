@@ -39,10 +39,10 @@ const DESCRIPTOR_MODES: &[Cache] =
     &[Cache::Direct, Cache::Buffered, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
 /// Cache modes without direct I/O. The buffers of a library, and pages that the kernel moves, do not have the required alignment.
 const PAGE_CACHE_MODES: &[Cache] = &[Cache::Buffered, Cache::Sync, Cache::Dsync];
-/// Cache modes of an engine that behaves the same with each of them. The first is its default.
+/// Cache modes of an engine that behaves the same with each of them. The first is the default.
 const EQUIVALENT_MODES: &[Cache] =
     &[Cache::Buffered, Cache::Direct, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
-/// Kinds of operations of the asynchronous interfaces before io_uring.
+/// Kinds of operations that the asynchronous interfaces older than io_uring support.
 const READ_WRITE_SYNC: &[Kind] = &[Kind::Read, Kind::Write, Kind::Sync];
 
 /// A table entry: the facts of an engine and the functions compiled for it.

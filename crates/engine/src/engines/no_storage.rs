@@ -1,6 +1,6 @@
 //! The engines `null` and `sim`, which use no storage.
 //!
-//! `null` completes every operation when it is submitted: it measures fathom itself. `sim` is a device with known behaviour and its own
+//! `null` completes every operation at its submission, to measure fathom itself. `sim` is a device with known behaviour and its own
 //! clock, to test loop, recorder and analysis. Each of its operations takes [`LATENCY_NS`]. Unless the option `servers` limits them, any
 //! number of operations runs at once. The clock advances only while the loop waits.
 

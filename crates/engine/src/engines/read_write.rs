@@ -125,7 +125,7 @@ impl Around {
     }
 }
 
-/// Requests the next window of readahead when half of the last one is used.
+/// Requests the next window of readahead when half of the last requested window is used.
 fn request_readahead(file: &File, op: &Op, window: u64, requested: &mut Range<u64>) -> io::Result<()> {
     let end = op.offset + u64::from(op.length);
     if !requested.contains(&op.offset) {

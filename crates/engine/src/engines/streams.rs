@@ -29,7 +29,8 @@ pub(super) trait Library: Buffered + Sized {
 pub(super) struct Streams<S> {
     arena: Arena,
     targets: Targets,
-    /// One stream per target, with the direction and offset at which it continues. Any other operation needs a seek first.
+    /// One stream per target, with the direction and offset at which it continues; `None` if unknown. Any other operation
+    /// needs a seek first.
     opened: Vec<(S, Option<(Kind, u64)>)>,
 }
 
@@ -145,7 +146,8 @@ pub(super) type RustStd = Streams<RustStream>;
 /// A file with a reader and a writer that share its position.
 pub(super) struct RustStream {
     buffering: Buffering,
-    /// The position to which the reader or the writer must seek before it is used; `None` if it continues.
+    /// The position to which the reader or the writer must seek before its next use; `None` if no seek is
+    /// needed.
     seek_to: Option<u64>,
     /// Whether the last use was a write that succeeded, so that its data may still be in the buffer.
     has_written: bool,

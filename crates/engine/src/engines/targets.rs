@@ -70,8 +70,8 @@ impl Targets {
     }
 
     /// Trims bytes: punches a hole in a file, or discards bytes of a device. Returns the length of
-    /// the operation. `fallocate` on a device would request zeros instead of a discard, and some
-    /// devices with discards do not support that.
+    /// the operation. `fallocate` on a device would request zeros, and some devices can discard but
+    /// not zero.
     pub(super) fn trim(&self, op: &Op) -> io::Result<usize> {
         let (file, bytes) = (self.write(op), u64::from(op.length));
         if self.devices[op.file as usize] {
@@ -189,13 +189,13 @@ pub(super) fn check_atomic_writes(spec: &WorkerSpec) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Checks that the devices below the files of a spec poll for completions. Adds a fallback to the
-/// result if the kernel does not report whether a device polls. `option` is the name of the engine
-/// option in messages.
+/// Checks that direct I/O is used, and that the devices below the files of a spec poll for
+/// completions. Adds a fallback to the result if the kernel does not report whether a device polls.
+/// `option` is the name of the engine option in messages.
 ///
 /// # Errors
 ///
-/// A refusal if a device completes by interrupt.
+/// A refusal if the cache mode is not direct, or if a device completes by interrupt.
 pub(super) fn check_polling(spec: &WorkerSpec, option: &str) -> io::Result<Granted> {
     let refuse = |why: String, instead: &str| {
         Err(refusal(io::ErrorKind::Unsupported, format!("option {option}: {why}"), instead))

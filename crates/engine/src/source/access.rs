@@ -6,9 +6,9 @@
 //! 2. A line with a pause is drawn once for a whole burst. A line may have replies: operations in
 //!    the opposite direction, one after each operation. A trim may be followed by a write of the
 //!    same bytes. Replies and these writes do not count as operations of the burst.
-//! 3. All lines of a lane share one position per target, so a sequential operation begins after the
-//!    previous operation of any line. Workers share the positions of interlocked lines, and
-//!    directions may have separate positions.
+//! 3. All lines of a lane share one position per target, so a sequential operation continues from
+//!    the previous operation, whichever line it was of. Workers share the positions of interlocked
+//!    lines, and directions may have separate positions.
 //! 4. Plain accesses (one line, one size, one target) use [`Sequential`] and [`Random`], which cost
 //!    less per operation.
 //! 5. [`Turns`] alternates between several accesses. The first operation of a turn waits until all
@@ -348,7 +348,8 @@ impl Source for Lines {
     }
 
     fn look_ahead(&self) -> usize {
-        // Operations drawn ahead from a shared position would be missing for the other workers.
+        // With a shared position, draw one operation at a time: the other workers would skip places that this
+        // worker drew ahead.
         if self.is_shared { 1 } else { crate::source::LOOK_AHEAD }
     }
 }
@@ -370,7 +371,7 @@ impl Line {
         let has_own_positions = line.positions != Positions::Shared && is_mixed;
         let continue_chance = line
             .chances_to_continue()
-            .ok_or("a mean run length below 1 is not possible; give 1 or more operations")?;
+            .ok_or("a mean run length is 1 or more operations, and a share of random operations 100 % or less; correct the line")?;
         let mix_by_run = line.mix_by_run && is_mixed;
         let mut drawn = line.drawn_sizes().map(Sizes::fixed);
         let first = drawn.next().flatten();
@@ -417,7 +418,7 @@ impl Line {
     fn continues(&mut self, kind: Kind, last: LastOp, rng: &mut Xoshiro256PlusPlus) -> bool {
         if let Some(chances) = self.continue_chance {
             let chance = chances[kind as usize];
-            // A direction without random places begins at the first place.
+            // A direction that always continues (chance 1) begins at the first place.
             return chance >= 1.0 || (!last.is_none() && rng.random::<f64>() < chance);
         }
         let begins = self.left_of_consecutive == 0;
@@ -492,7 +493,7 @@ impl LineState {
             (0, None) => least,
             (align, _) => align,
         };
-        // With a huge alignment only offset 0 fits, as with any alignment above the span.
+        // If the alignment overflows, use one that is larger than the span: only offset 0 fits then.
         span.align = align.checked_next_multiple_of(target.align).unwrap_or(target.align << 32);
         let (worker, workers) = (context.worker, context.workers);
         if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && workers > 1 {
@@ -606,7 +607,7 @@ impl TargetTurns {
             self.next += 1;
         } else {
             self.group.remove(self.at);
-            // The following target has moved to this index.
+            // The following target has moved to this index. Step back, because the next draw advances.
             self.at = (self.at + self.group.len()).saturating_sub(1);
             if self.group.is_empty() {
                 self.begin_pass();

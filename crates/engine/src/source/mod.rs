@@ -52,10 +52,11 @@ pub struct Op {
 }
 
 impl Op {
-    /// Do not submit the operation before `at_ns` after the end of the worker's start delay. In an
-    /// open loop the latency counts from this time.
+    /// Do not submit the operation earlier than `at_ns` after the end of the worker's start delay.
+    /// In an open loop the latency counts from this time.
     pub const AT: u8 = 1;
-    /// Do not submit the operation before `at_ns` after the lane's last completion, nor while any operation of the lane is in flight.
+    /// Do not submit the operation earlier than `at_ns` after the lane's last completion, nor while any operation of the lane is in
+    /// flight.
     pub const AFTER: u8 = 2;
     /// Do not submit the operation while an operation of the lane is in flight.
     pub const DRAINED: u8 = 4;
@@ -266,7 +267,7 @@ pub struct WrittenBlocks {
 /// The blocks that were already read. Used only if each block is read once.
 struct Distinct {
     blocks: HashSet<(u16, u64, u32)>,
-    /// Number of writes that are not drawn yet. Reads of later writes may repeat blocks.
+    /// Number of the first writes that are not drawn yet. At 0, further reads may repeat blocks.
     left: u64,
 }
 

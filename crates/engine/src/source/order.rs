@@ -79,7 +79,7 @@ impl NextOffset {
         let uniform = || Uniform { span, fixed: if least == most { count } else { 0 } };
         Ok(match &line.order {
             Order::Sequential(_) => Self::Walk,
-            // For a mixed order the line decides which operations are random.
+            // With `MixedEach`, the line decides which operations are random.
             Order::Random | Order::MixedEach(_) => Self::Uniform(uniform()),
             Order::Mixed(percent) if (0.0..=100.0).contains(percent) => {
                 Self::Mixed(percent / 100.0, uniform())

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const REACH: u32 = 1024;
 /// Maximum number of tasks of a replay.
 pub const MAX_TASKS: u32 = 256;
-/// Capacity of the ring between reader and loop.
+/// Capacity of the ring between reader and loop, in operations.
 const RING_CAPACITY: usize = 1 << 14;
 /// Capacity of the table of operations that are read but not submitted yet.
 const TABLE_CAPACITY: usize = 1 << 16;
@@ -31,7 +31,7 @@ const MAX_TAKEN: usize = 64;
 const POLL_NS: u64 = 50_000;
 /// Maximum time in ns between two operations of one submitting call. Operations that are further apart were submitted by separate calls.
 const IN_A_CALL_NS: u64 = 3_000;
-/// Maximum time outside the driver, in ns, by which later waits are shortened.
+/// Maximum excess of a task in ns ([`Task::owed_ns`]).
 const MAX_OWED_NS: u64 = 1_000_000;
 /// Number of bits of [`Op::at_ns`] for the serial number of an operation in its task. The other bits have the index of the task.
 const NUMBER_BITS: u32 = 48;
@@ -82,7 +82,7 @@ impl ReplayCounts {
     }
 
     /// Sets how many ns longer an operation of a kind takes from submission to completion than in the driver. Captured
-    /// waits were measured at the driver, so the replay shortens each wait for such an operation by this time.
+    /// waits were measured at the driver, so the replay shortens each wait for an operation of this kind by this time.
     pub fn set_outside_driver_ns(&self, kind: Kind, ns: u64) {
         self.outside_driver_ns[kind as usize].store(ns, Ordering::Relaxed);
     }
@@ -414,8 +414,8 @@ impl Task {
     }
 }
 
-/// Returns whether two operations need separate calls: if the second one was issued more than [`IN_A_CALL_NS`] later, or if the kernel
-/// would merge them in one call.
+/// Returns whether two operations need separate calls: if the second one is due more than [`IN_A_CALL_NS`] after the first one, or if
+/// the kernel would merge both into one request if they were in one call.
 fn needs_separate_call(before: &DueStep, after: &DueStep) -> bool {
     let (last, next) = (before.step, after.step);
     let ends = |step: &Step| step.offset.saturating_add(u64::from(step.length));

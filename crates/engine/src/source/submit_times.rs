@@ -10,8 +10,9 @@
 //! - [`TimedBursts`] ends bursts by their duration (`--burst-time`), so it chooses each operation when
 //!   there is room for it.
 //! - [`RatesByKind`] is a mix whose directions have their own rates. A direction is drawn from the mix.
-//!   If the direction is ahead of its rate, the direction that is due first is next. So a direction
-//!   without a rate fills the remaining time, and the others catch up after a stall, as in fio.
+//!   If that direction is ahead of its rate, the operation gets the direction that is due first. So a
+//!   direction without a rate fills the remaining time, and directions with a rate catch up after a
+//!   stall, as in fio.
 
 use super::{Op, Source};
 use crate::source::Choice;
@@ -62,8 +63,8 @@ pub(super) struct LanePlace {
     pub(super) seed: u64,
 }
 
-/// Adds arrival times or a rate limit to the source of one lane. The rate of the lane is the
-/// stream's rate divided by the number of lanes. [`RatesByKind`] keeps the rates of [`Pace::Each`] itself.
+/// Adds arrival times or a rate limit to the source of one lane. The rate of the lane is the stream's rate
+/// divided by the number of lanes. Not for [`Pace::Each`], whose rates [`RatesByKind`] enforces.
 pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Result<Box<dyn Source>, String> {
     Ok(match pace {
         Pace::Closed | Pace::Each { .. } => inner,
@@ -179,7 +180,8 @@ impl<G: Gaps> Times for Gapped<G> {
     }
 }
 
-/// A rate limit. An operation is due when all earlier operations and bytes would be complete at exactly the limit.
+/// A rate limit. An operation is due when all earlier operations and bytes would be complete at exactly the
+/// limited rates.
 pub(super) struct Limited {
     per_op: Moment,
     per_byte: Moment,
@@ -238,7 +240,8 @@ impl Gaps for Poisson {
     }
 }
 
-/// Arrivals in batches: exponential gaps between batches, and geometric numbers of operations in a batch.
+/// Arrivals in batches: exponential gaps between batches, and a geometrically distributed number of
+/// operations per batch.
 #[derive(Debug)]
 pub(super) struct Batches {
     /// Mean gap between batches in ns.
@@ -396,7 +399,7 @@ pub(super) struct TimedBursts {
     /// An operation that was drawn and waits until nothing is in flight; `None` if none waits.
     next: Option<Op>,
     in_flight: u32,
-    /// Number of operations of the current burst.
+    /// Number of operations of the current burst so far.
     done: u32,
     /// Start time of the current burst in ns.
     since_ns: u64,
@@ -484,8 +487,8 @@ pub(super) struct RatesByKind {
 }
 
 impl RatesByKind {
-    /// Creates the source with a limit for each direction; 0 means unlimited. Fails if another setting of the stream also chooses
-    /// operations, or a rate is invalid.
+    /// Creates the source with a limit for each direction; 0 means unlimited. Fails for several lines, for a setting that cannot
+    /// be combined with separate rates, and for an invalid rate.
     pub(super) fn new(
         inner: Box<dyn DrawsKind>,
         stream: &Stream,

@@ -135,7 +135,7 @@ pub(super) struct Serial(pub(super) Box<dyn Source>);
 impl Source for Serial {
     fn refill(&mut self, ops: &mut [Op]) {
         self.0.refill(ops);
-        // Mark syncs too. They overlap nothing, but the loop notes the operation on every slot.
+        // Mark syncs too, so that the loop replaces the operation that it last noted for the slot.
         for op in ops {
             op.flags |= Op::SERIAL;
         }

@@ -232,11 +232,11 @@ fn damage_is_named_with_its_offset() {
 fn writes_after_the_last_sync_may_be_missing() {
     let scratch = written_file();
     let through = through("sync", Cache::Buffered);
-    // The progress claims that the writer stopped shortly after the first pass, but the second pass is complete.
+    // The file has all 600 writes. The progress claims that only 530 are synced, so the last 70 count as newer.
     let far = found(&through, scratch.plain(), WriterProgress { synced: 530, begun: 600 });
     assert_eq!((far.blocks, far.newer, far.damaged), (300, 70, 0));
     let early = found(&through, scratch.plain(), WriterProgress { synced: 300, begun: 370 });
-    // Blocks that should not have been written yet have newer data.
+    // The writes after 370 should not have begun, so their blocks count as damaged.
     assert_eq!((early.newer, early.damaged), (70, 230));
     assert!(early.damage.iter().all(|(_, d)| matches!(d.kind, stamp::DamageKind::Future { .. })));
     // One write that was in flight after the last sync reached the target only in part.

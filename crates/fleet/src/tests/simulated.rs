@@ -1,5 +1,5 @@
-//! Thousands of simulated hosts. Their messages are encoded, decoded and added up one after another. This measures bytes, time and memory at
-//! rank 0, and checks that the sums equal those of values that were never encoded.
+//! Thousands of simulated hosts. Their messages are encoded, decoded and added up one after another. This measures bytes, time and memory
+//! at rank 0, and checks that the sums equal those of values that were never encoded.
 
 use crate::merge::{CommonTimes, HostReports, Phase, RunParts, Times};
 use crate::message::Message;
@@ -137,7 +137,7 @@ fn host_reports(rank: usize) -> HostReports {
     }
 }
 
-/// The cost of the messages of a sum.
+/// The cost of sending one value of each host to rank 0.
 #[derive(Debug, Default)]
 struct Traffic {
     /// Bytes that rank 0 received.

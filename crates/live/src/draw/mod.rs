@@ -1,5 +1,5 @@
-//! Draws the state of a measurement, or of `fathom watch`, on a screen of any size: from 120 columns down to 40, and from 40 rows down to 10.
-//! A smaller screen shows fewer parts.
+//! Draws the state of a measurement, or of `fathom watch`, on a screen of any size. A smaller screen shows fewer parts. The layout is made
+//! for 40 to 120 columns and 10 to 40 rows.
 
 #[cfg(test)]
 mod tests;
@@ -408,8 +408,8 @@ fn show_known_share(share: &Known<f64>) -> String {
     share.as_ref().map_or_else(|_| UNKNOWN.into(), |share| show_share(*share))
 }
 
-/// Returns a description of the I/O of other processes on the targets' disks with the process that
-/// does it, and whether this I/O disturbs the measurement.
+/// Returns a description of the I/O of other processes on the targets' disks, with the busiest of
+/// these processes, and whether this I/O disturbs the measurement.
 fn other_processes(seen: Option<&Sample>) -> (String, bool) {
     match seen.map(|s| (&s.counted.others, &s.busiest_process)) {
         None => (UNKNOWN.into(), false),
@@ -681,7 +681,7 @@ fn device_name(device: &WatchedDevice) -> String {
     format!("{indent}{text}")
 }
 
-/// Formats the load: `25-40 %`. A remark explains why a load has no upper limit.
+/// Formats the load: `25-40 %`, or `> 25 %` without an upper limit. A remark explains why there is none.
 fn show_load(device: &WatchedDevice) -> String {
     let Some(Ok(Load { at_least_percent, at_most_percent, .. })) = &device.load else {
         return UNKNOWN.into();

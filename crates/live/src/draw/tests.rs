@@ -250,7 +250,7 @@ fn a_finding_that_does_not_fit_ends_with_dots() {
         let row = state.results[2].clone();
         state.show_result(row, vec![Checked { id, sentence: "a word and ".repeat(8), ..holes() }]);
     }
-    // Of four lines, the finding about holes takes two, and the count one. The next finding has two lines, and one is left.
+    // Of four lines, the finding about holes takes two, and the count one. The next finding needs two lines, but only one is left.
     let shown = screen(&state, PLAIN, (80, 24));
     let line = shown.lines().find(|line| line.starts_with("A01")).unwrap_or_default();
     assert!(line.ends_with(" ..") && shown.contains("and 1 more finding, in the report"), "{shown}");

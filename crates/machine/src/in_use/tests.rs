@@ -4,7 +4,7 @@ use super::*;
 use crate::fixture::put;
 use std::fs;
 
-/// A disk `sda` with one partition, and the files of a test.
+/// A disk `sda` with one partition, a volume `dm-0`, and the files of a test.
 fn fixture(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let base = [
@@ -61,7 +61,7 @@ fn exported(path: &'static str) -> [(&'static str, &'static str); 2] {
 #[test]
 fn exports_of_devices_below_volumes_and_of_files_are_found_and_unknown_ones_forbid_writing() -> io::Result<()>
 {
-    // The kernel opens a member of a volume for the target.
+    // An NVMe target exports a member of a volume.
     let mut files = vec![("sys/class/block/dm-0/slaves/sda1", "")];
     files.extend(exported("/dev/sda1\n"));
     let dir = fixture(&files);
@@ -85,7 +85,8 @@ fn exports_of_devices_below_volumes_and_of_files_are_found_and_unknown_ones_forb
     let file = File::open(dir.path().join("image"))?;
     let found = direct_user_of_file(&Root::at(dir.path().to_owned()), &file);
     assert!(matches!(&found, Ok(Use::By(user)) if user.starts_with("exported")), "{found:?}");
-    // The exported file is unknown, so it may be any file or device. The kernel has exported files open for writing.
+    // The exported file is unknown, so it may be any file or device. The kernel has exported files open for writing, so only a file with
+    // leases is known to be unused.
     let (_dir, root) = machine(&exported("/gone\n"));
     let unknown = |why: &String| why.contains("namespaces/1 is unknown: /gone: no such file");
     assert!(device(&root, "sda").is_err_and(|why| unknown(&why)));
@@ -298,7 +299,8 @@ mod writers {
     use crate::fixture::{link, put};
     use std::os::unix::fs::PermissionsExt;
 
-    /// A machine with a process that has a file open with these flags, and has these mappings. Returns the use of the file.
+    /// A machine with a process that has a file open with these flags, and has these mappings. Returns the directory of the machine, and
+    /// the use of the file or of inode 42 on device 8:1.
     fn user(flags: &str, maps: &str) -> (tempfile::TempDir, Use) {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         put(dir.path(), "file", "x");

@@ -1,5 +1,4 @@
-//! How a stream uses its files: cache modes, calls that make writes stable, creation, and a file that workers
-//! share.
+//! How a stream uses its files: cache modes, sync calls between writes, creation, and files that workers share.
 
 use crate::spec::number::word_of;
 use crate::units::show_block;
@@ -61,7 +60,7 @@ impl Cache {
     }
 }
 
-/// A call between writes that makes them stable.
+/// The sync call that a stream makes between writes, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flush {
@@ -77,7 +76,7 @@ pub struct Flush {
     pub drain: bool,
 }
 
-/// Returns the default of a count that older session files do not have.
+/// Returns the value of a count that is missing in older session files.
 pub(super) fn one() -> u32 {
     1
 }
@@ -240,9 +239,9 @@ pub struct OwnBlocks {
     pub block_bytes: u64,
     /// Number of blocks of the task: one in each segment.
     pub segments: u64,
-    /// Distance from the beginning of the span to the task's first block.
+    /// Distance in bytes from the beginning of the span to the task's first block.
     first: u64,
-    /// Distance from the beginning of one block of the task to the next.
+    /// Distance in bytes from the beginning of one block of the task to the beginning of its next block.
     step: u64,
 }
 
@@ -266,8 +265,8 @@ impl OwnBlocks {
         self.block_bytes * self.segments
     }
 
-    /// Converts an offset within the task's own blocks to an offset in the span. The rest of the same block follows
-    /// contiguously.
+    /// Converts an offset within the task's own blocks to an offset in the span. The bytes from there to the end of the
+    /// block are contiguous.
     #[inline]
     pub fn place(&self, own: u64) -> u64 {
         self.first + own / self.block_bytes * self.step + own % self.block_bytes

@@ -59,9 +59,9 @@ impl Job {
         self.name.clone() + &self.stream_suffix(phase, stream)
     }
 
-    /// Returns the end of a result's name, which distinguishes the stream from the others of its job. It begins with a
-    /// comma. Empty for a single stream without a name. If two streams of a phase have equal names, the number of each
-    /// stream in the phase follows its name.
+    /// Returns the end of a result's name, which distinguishes the stream from the job's other streams, such as
+    /// `, phase 2, mixed, stream 1`. Empty for a single stream without a name. Of several streams in a phase, the stream's
+    /// position (`stream 1`) is added if this stream has no name, or if any two have equal names.
     pub fn stream_suffix(&self, phase: usize, stream: usize) -> String {
         let mut name = String::new();
         if self.phases.len() > 1 {
@@ -84,7 +84,7 @@ impl Job {
     }
 }
 
-/// Whether two of these streams have equal names. A stream without a name is called `stream 2` by its number.
+/// Whether two of these streams have equal names. The second stream is called `stream 2` if it has no name.
 fn have_equal_names(streams: &[Stream]) -> bool {
     let name = |(at, stream): (usize, &Stream)| {
         if stream.name.is_empty() { format!("stream {}", at + 1) } else { stream.name.clone() }
@@ -117,8 +117,8 @@ pub struct Stream {
     pub name: String,
     /// The blocks, and the order and direction of the operations.
     pub access: Access,
-    /// Turns that the stream repeats one after another. `access` and `flush` then only summarize the turns. Empty for a
-    /// stream without turns.
+    /// Turns: groups of consecutive operations that the stream repeats in order. `access` and `flush` then only summarize
+    /// the turns. Empty for a stream without turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
     /// Indices into the plan's targets.
@@ -127,7 +127,7 @@ pub struct Stream {
     /// use the whole target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
-    /// Distance in ranks to the host whose part or file this host works on; 0 for its own.
+    /// Distance in ranks from this host to the host whose part or file it works on; 0 for its own part or file.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub shift_hosts: u32,
     /// How each worker divides its operations among the targets.
@@ -135,7 +135,7 @@ pub struct Stream {
     pub sharing: Sharing,
     /// Number of threads.
     pub workers: u32,
-    /// Whether each worker does all of the work; `None` if the workers divide it.
+    /// The targets of each worker, if each does the full amount of work; `None` if the workers divide the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clones: Option<Clones>,
     /// Operations in flight per worker. With [`Sharing::Each`], per worker and target.
@@ -146,7 +146,7 @@ pub struct Stream {
     /// here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_fallback: Option<EngineFallback>,
-    /// Options of the engine by name, each with its number; `None` for an option without a value.
+    /// Options of the engine: each name with a number, or with `None` for an option without a value, such as `iopoll`.
     #[serde(default)]
     pub options: Options,
     /// Open flags that decide about the page cache and durability.
@@ -170,7 +170,7 @@ pub struct Stream {
     /// The stream's share of the operations of concurrent streams; `None` if the stream waits for no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
-    /// Calls between writes that make them stable; `None` without such calls.
+    /// The sync call between writes, and how often it is made; `None` without sync calls.
     #[serde(default)]
     pub flush: Option<Flush>,
     /// The data that the stream writes.
@@ -189,7 +189,7 @@ pub struct Stream {
     /// The latency target that chooses the depth, up to `depth`; `None` for a fixed depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
-    /// The rule that ends the stream as soon as its rate is steady; `None` without such a rule.
+    /// The rule that ends the stream as soon as its rate or latency is steady; `None` without such a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
     /// The lowest allowed rate; `None` for no limit. A lower rate ends the run with an error.
@@ -237,9 +237,9 @@ pub struct Stream {
 /// error occurs, and few enough that a broken target soon ends the run.
 pub const MAX_ERRORS: u64 = 1000;
 
-/// Longest cycle in ns, from one burst or on period to the next, that does not count as a change of the load: about the
-/// interval of the time series of a 3 s run, which shows longer cycles. The limit is fixed, because the length of the
-/// intervals, 10 ms to 1 s, depends on the phase and not on the stream.
+/// Longest cycle of bursts or on-off arrivals, in ns, with which the load still counts as constant. The intervals of a 3 s
+/// run's time series are about as long, so longer cycles would be visible in it. The limit is a constant, because the
+/// length of the intervals (10 ms to 1 s) depends on the phase, which a stream does not know.
 const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
 
 /// Shortest interval in ns at which workers report.
@@ -257,7 +257,7 @@ fn is_max_errors(errors: &u64) -> bool {
     *errors == MAX_ERRORS
 }
 
-/// Options of an engine by name, each with its number; `None` for an option without a value.
+/// Options of an engine: each name with a number, or with `None` for an option without a value, such as `iopoll`.
 pub type Options = BTreeMap<String, Option<u64>>;
 
 /// Engine option: before the first write, the file is truncated to 0 and extended again, so that it has its length but
@@ -287,10 +287,10 @@ pub enum Sharing {
     Random,
     /// A random target for every operation, by weight; one weight per target.
     Weighted(Vec<u32>),
-    /// Several consecutive operations on each target of a group. When the pass over a target is
-    /// complete, the next target replaces it in the group.
+    /// Several consecutive operations on each target of a group. When the pass over a target is complete, the first
+    /// target that was not in the group yet replaces it.
     Turns {
-        /// Whether the next target is chosen at random. Otherwise the targets take turns.
+        /// Whether targets are drawn from the group at random. Otherwise they follow in order.
         drawn: bool,
         /// Number of consecutive operations on one target.
         operations: u32,
@@ -329,7 +329,7 @@ pub struct Placement {
     pub cpus: Vec<u32>,
     /// Whether each worker runs on only one of the CPUs, assigned in turn, instead of all workers sharing all CPUs.
     pub split: bool,
-    /// NUMA node of the CPUs if `cpus` is empty, and of the memory if `memory` is `None`.
+    /// NUMA node of the CPUs if `cpus` is empty, and of the memory if `memory` is `None`; `None` for any node.
     pub node: Option<u32>,
     /// NUMA nodes of the memory. If `None`, the memory is on `node`; without `node`, the policy with which fathom was
     /// started applies.
@@ -424,7 +424,7 @@ impl Stream {
         is_slow || self.replay.is_some() || !self.turns.is_empty()
     }
 
-    /// Describes the work: its access, its turns, or the load that it replays.
+    /// Describes the stream's work: the access, the turns, or the replayed load.
     pub fn describe(&self) -> String {
         match &self.replay {
             Some(replay) => replay.describe(),
@@ -524,8 +524,9 @@ impl Stream {
         matches!(self.pace, Pace::Open { .. })
     }
 
-    /// Whether operations are submitted as soon as the depth has room: without schedule, pauses, latency target, or
-    /// waiting for other operations (overlapping ones, turns, replays).
+    /// Whether operations are submitted as soon as the queue has room. `false` with a schedule, pauses or a latency target,
+    /// for turns and replays, and if an operation may wait for another one (`flow`, overlap, a trim before its write, a
+    /// sync call with `drain`).
     pub fn submits_without_waiting(&self) -> bool {
         let waits = |l: &Line| l.has_pairs() && self.depth > 1;
         self.pace == Pace::Closed
@@ -614,13 +615,13 @@ pub struct Turn {
     pub turns: u32,
     /// The blocks and directions, as a single line.
     pub access: Access,
-    /// Calls between writes that make them stable; `None` without such calls.
+    /// The sync call between writes, and how often it is made; `None` without sync calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush: Option<Flush>,
 }
 
 impl Turn {
-    /// Returns the mean number of operations in a turn.
+    /// Returns the mean number of operations in one repetition of the turn.
     pub fn length(&self) -> f64 {
         f64::from(self.operations) / f64::from(self.turns.max(1))
     }
@@ -766,7 +767,7 @@ fn every_stream_of_a_job_has_its_own_result_name() {
             "mix, phase 2, log, stream 3"
         ]
     );
-    // A typed name may look like a number.
+    // A typed name may equal a generated one.
     for names in [&["stream 2", ""][..], &["a", "a", "a, stream 2"], &["stream 3", "stream 3", ""]] {
         let all = result_names(&[names]);
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), names.len(), "{all:?}");

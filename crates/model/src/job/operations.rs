@@ -188,7 +188,7 @@ impl<T: Copy + Default + PartialEq> PerKind<T> {
     }
 }
 
-/// Sizes of operations.
+/// Sizes of operations in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -263,13 +263,14 @@ pub enum Pattern {
     Random,
 }
 
-/// Order of offsets with its parameters. Random offsets are multiples of the alignment, or of the smallest size.
+/// Order of offsets with its parameters. Random offsets are multiples of the alignment; without one, of the smallest
+/// size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Each operation begins where the lane's previous operation ended, or as the steps place it. After the end of the
-    /// span, operations continue at its beginning.
+    /// Each operation begins where the lane's previous operation ended, unless the steps set another distance. After the
+    /// end of the span, operations continue at its beginning.
     Sequential(Steps),
     /// Every block of the span equally likely each time, with replacement.
     Random,
@@ -317,7 +318,7 @@ pub enum Start {
     Spread,
     /// All workers at the first byte, so that each touches the same blocks.
     Same,
-    /// Each worker this many bytes after the previous one.
+    /// Each worker this many bytes after the previous worker.
     Every(u64),
     /// All workers share one position: each operation takes the next block from there.
     Interlocked,
@@ -521,8 +522,8 @@ pub struct Line {
     /// Number of consecutive operations from each random offset; 1 if every operation has its own random offset.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub consecutive: u32,
-    /// Mean number of sequential operations from each random offset, geometrically distributed; `None` if `consecutive`
-    /// gives a fixed number.
+    /// Mean number of sequential operations from each random offset; the numbers are geometrically distributed. `None` if
+    /// `consecutive` gives a fixed number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_length: Option<f64>,
     /// Number of concurrent sequential runs. Each operation continues one of the runs, chosen at random.
@@ -544,7 +545,7 @@ pub struct Line {
     pub align_bytes: u64,
     /// Operations in a burst; matters only with `delay_ns`.
     pub burst: u32,
-    /// Mean pause in ns before each burst, from the completion of the previous one; 0 for none.
+    /// Mean pause in ns before each burst, from the completion of the previous burst; 0 for none.
     pub delay_ns: u64,
     /// How pauses vary around `delay_ns`.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -553,7 +554,7 @@ pub struct Line {
     /// shortens the next pause.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_period: bool,
-    /// Size of the reply in bytes: an operation in the opposite direction that follows each operation; 0 for none.
+    /// Size in bytes of the reply: a read that follows each write, and a write that follows each read; 0 for no replies.
     pub reply_bytes: u32,
     /// Whether a write of the same bytes follows each trim.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -595,14 +596,14 @@ impl Access {
         }
     }
 
-    /// Returns the pattern that all lines have; `None` if they differ, or if a line blends both.
+    /// Returns the pattern that all lines have; `None` if lines differ, or if a line blends both patterns.
     pub fn pattern(&self) -> Option<Pattern> {
         let mut patterns = self.lines.iter().map(Line::pattern);
         let first = patterns.next().flatten()?;
         patterns.all(|p| p == Some(first)).then_some(first)
     }
 
-    /// Returns the only size of all operations in bytes; `None` if sizes differ.
+    /// Returns the size of all operations in bytes; `None` if sizes differ, or if a line has replies.
     pub fn block_bytes(&self) -> Option<u32> {
         let (least, most) = (self.smallest_bytes(), self.largest_bytes());
         (least == most && self.lines.iter().all(|l| l.reply_bytes == 0)).then_some(most)
@@ -743,8 +744,8 @@ impl Line {
         goes_on && self.order.pattern() != Some(Pattern::Sequential)
     }
 
-    /// Returns the probabilities that a read, a write or a trim continues a run from a random
-    /// offset; `None` if the mean length of runs is not possible.
+    /// Returns the probabilities that a read, a write or a trim continues a run from a random offset, according to
+    /// `run_length` or [`Order::MixedEach`]; 0 without both. `None` if the mean length or a percentage is invalid.
     pub fn chances_to_continue(&self) -> Option<[f64; 3]> {
         let chances = match (self.run_length, &self.order) {
             (Some(length), _) if length.is_infinite() => return None,
@@ -887,7 +888,7 @@ impl Think {
 }
 
 impl ThinkLaw {
-    /// Describes the distribution with another mean: `100 us`, `exponential, mean 100 us`.
+    /// Describes the distribution together with this mean: `100 us`, `exponential, mean 100 us`.
     pub fn describe_mean(&self, mean_ns: u64) -> String {
         let mean = show_ns(mean_ns as f64);
         match self {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Bursts {
     /// Length of a burst in ns.
     pub time_ns: u64,
-    /// Length of the pause after a burst in ns, from the completion of its last operation.
+    /// Length in ns of the pause after a burst, from the completion of the burst's last operation.
     pub pause_ns: u64,
     /// Number of operations after which a burst ends early; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// Returns an open loop with this rate and the same arrivals.
+    /// Returns an open loop with this rate. The arrivals of an open loop remain; a closed loop gets Poisson arrivals.
     #[must_use]
     pub fn offering(self, iops: f64) -> Self {
         let arrivals = if let Self::Open { arrivals, .. } = self { arrivals } else { Arrivals::default() };
@@ -174,14 +174,14 @@ impl Quantity {
     }
 }
 
-/// Ends a stream as soon as its last values are steady. The rule of fio's `steadystate`.
+/// Ends a stream as soon as the last values of its rate or mean latency are steady. The rule of fio's `steadystate`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steady {
     /// The quantity that has to be steady.
     pub quantity: Quantity,
-    /// Whether the limit applies to the slope of a straight line through the values. Otherwise it applies to the
-    /// largest distance of a value from their mean.
+    /// Whether the limit applies to the slope of a straight line through the values. Otherwise it applies to the largest
+    /// distance of a value from the mean of all values.
     pub slope: bool,
     /// The limit, in percent of the mean or in the unit of the quantity. A slope is the change from one value to the
     /// next.
@@ -223,7 +223,7 @@ impl Steady {
         format!("{}:{limit}{sign}:{}{after}", self.name(), seconds(window_ns))
     }
 
-    /// Returns the compared quantity: `iops`, `lat_slope`.
+    /// Returns the name of the compared quantity: `iops`, `lat_slope`.
     pub fn name(&self) -> String {
         format!("{}{}", self.quantity.word(), if self.slope { "_slope" } else { "" })
     }
@@ -243,7 +243,7 @@ pub struct Steadied {
     pub latency_ns: Vec<f64>,
 }
 
-/// Mean, deviation and slope of the values.
+/// Mean, deviation and slope of the values of one quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
     /// Mean of the values.
@@ -334,7 +334,8 @@ impl LatencyTarget {
 pub struct FoundDepth {
     /// Operations in flight.
     pub depth: u32,
-    /// Whether the search had ended. Then all figures are from this depth.
+    /// Whether the search had settled on this depth: all figures are then from this depth. `false` if the run ended
+    /// first, or if the search lasts for the whole run.
     pub is_last: bool,
 }
 
@@ -395,7 +396,7 @@ impl MinRate {
 pub struct Flow {
     /// Weight of each worker of the stream among the running workers of the group; at least 1.
     pub weight: u32,
-    /// The number, given by the user, that all streams of the group have.
+    /// Name of the group, a number that the user chose. Streams with the same number form a group.
     #[serde(default)]
     pub group: u32,
     /// Time in ns after which a worker that is ahead of its share checks again; 0 for as soon as possible.
@@ -433,7 +434,7 @@ fn steadiness_limits_distance_or_slope() {
         rising.are_steady(&rule("distance", 13.1, true)) && !rising.are_steady(&rule("distance", 13.0, true))
     );
     assert!(rising.are_steady(&rule("slope", 8.7, true)) && !rising.are_steady(&rule("slope", 8.6, true)));
-    // A falling rate has the same deviation and slope as a rising one.
+    // A slope of -10 is as unsteady as one of 10.
     assert!(!steadied(&[130.0, 120.0, 110.0, 100.0]).are_steady(&rule("slope", 10.0, false)));
     // Too few values, and a percentage of a zero mean.
     assert!(!steadied(&[100.0, 100.0, 100.0]).are_steady(&rule("distance", 50.0, true)));

@@ -1,7 +1,7 @@
 //! Preconditioning, disturbed runs, and which attempt at a run counts.
 //!
-//! Measuring and judging both use [`which_count`]. Of the attempts at a unit, the last complete and undisturbed one
-//! counts; if there is none, the first one counts.
+//! The measurement and the analysis both use [`which_count`]. Of the attempts at a unit, such as a run, the last complete
+//! and undisturbed one counts. If there is none, the first one counts.
 
 use crate::study::TargetLayout;
 use crate::units::{show_count, show_rate, show_share};
@@ -55,7 +55,8 @@ pub struct Attempt {
     pub complete: bool,
 }
 
-/// The unit that is repeated after a disturbance: a run, or a round if its runs are compared with each other.
+/// The unit that is repeated after a disturbance: a single run, or several runs that are compared with each other (a round
+/// of all jobs, or one test on all targets).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RepeatedUnit {
     /// Index of the job or of the test; `None` for a round of all jobs.
@@ -66,7 +67,7 @@ pub struct RepeatedUnit {
     offered_iops: Option<u64>,
 }
 
-/// The runs that form a unit.
+/// The runs that form a [`RepeatedUnit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairing {
     /// Each run by itself.
@@ -94,8 +95,8 @@ impl Attempt {
     }
 }
 
-/// Returns for each attempt whether it counts. Of the attempts at a unit, the last undisturbed one counts that has at
-/// least as many complete runs as the first attempt, and at least one. Without such an attempt, the first one counts.
+/// Returns for each attempt whether it counts. Of the attempts at a unit, the last valid one counts; without one, the
+/// first. A valid attempt is undisturbed, and has at least as many complete runs as the first attempt and at least one.
 pub fn which_count(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
     if tried.iter().all(|a| a.attempt == 0) {
         return vec![true; tried.len()];

@@ -289,7 +289,7 @@ pub struct Trial {
     pub calls: Known<u64>,
 }
 
-/// The rate that one worker of a stream reaches without storage.
+/// The shortest times per operation that one worker of a stream reaches without storage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
     /// Index of the job.
@@ -382,15 +382,15 @@ pub struct RunEnd {
     pub streams: Vec<StreamEnd>,
     /// One entry for each worker.
     pub workers: Vec<WorkerEnd>,
-    /// Time from the last completion to the end of the final sync, in ns; `None` if nothing was written or the sync
-    /// failed.
+    /// Time from the last completion to the end of the final sync, in ns; `None` if nothing was written, or if the run or
+    /// the sync failed.
     pub sync_ns: Option<u64>,
     /// Failed syncs and closes of targets after the last operation. Sessions of older versions have a sentence in
     /// the notes instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sync_failures: Vec<SyncFailure>,
-    /// CPU time of the process while workers ran, in user space and in the kernel, in ns. It includes threads of
-    /// libraries and of the kernel. `None` if it was not read.
+    /// CPU time of the process while workers ran, in user space and in the kernel, in ns. Includes threads of libraries and
+    /// of the kernel, but not the live view. `None` if the time was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_ns: Option<[u64; 2]>,
     /// Time for which all of fathom was stopped, as the watchdog thread measured it. `Err` has the reason if this time is
@@ -442,7 +442,7 @@ pub struct Stops {
     /// Number of stops.
     #[serde(rename = "times")]
     pub count: u32,
-    /// Time of the longest stop in ns.
+    /// Length of the longest stop in ns.
     pub longest_ns: u64,
     /// Total time of all stops in ns.
     pub total_ns: u64,
@@ -494,8 +494,8 @@ pub enum RunEnding {
     Interrupted,
     /// An error ended the run or the session; the sentence describes the error.
     Failed(String),
-    /// The session ended before the first run, because a fact about the target would have invalidated the number.
-    /// The sentence describes it.
+    /// The session ended before the first run, because a fact about the target would have invalidated the result. The
+    /// sentence describes the fact.
     NotMeasured(String),
 }
 
@@ -513,8 +513,8 @@ pub struct End {
 
 /// First line of every session file.
 pub const MAGIC: &str = "fathom session 1\n";
-/// Maximum size in bytes of a session file that is read. fathom may write larger files, because the ends of runs have no
-/// limit, but those of 10,000 runs have only about 20 MiB.
+/// Maximum size in bytes of a session file that is read. fathom hardly writes larger files: after 64 MiB it stores no more
+/// time series and snapshots, and the `RunEnd` frames, which it always stores, need about 20 MiB for 10,000 runs.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// Why the bytes of a file are not a session.

@@ -27,8 +27,7 @@ pub struct StreamEnd {
     /// Durations of the calls in the window that only submitted operations and did not wait.
     #[serde(default)]
     pub submit: Histogram,
-    /// The last rates of a stream that ends as soon as its rate is steady; `None` for any other
-    /// stream.
+    /// The last rates and latencies of a stream that ends as soon as one of them is steady; `None` for any other stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steadied: Option<Steadied>,
     /// How compressible and repetitive the written data is, measured on data that was made again with the same
@@ -130,14 +129,14 @@ stored_as_list! {
         max_ns: u64,
         /// Sum of the latencies in ns.
         sum_ns: u64,
-        /// Sum of the squares of the latencies in ns.
+        /// Sum of the squares of the latencies, in ns squared.
         sum_of_squares: f64,
     }
 }
 
 impl Bucket {
-    /// Summarizes the latencies of a histogram. All sums are exact except that of the squares,
-    /// which is computed from the values of the buckets.
+    /// Summarizes the latencies of a histogram. Everything is exact except `sum_of_squares`, which uses the middle of each
+    /// of the histogram's buckets.
     pub fn from_histogram(latency: &Histogram) -> Self {
         Self {
             count: latency.count(),
@@ -223,18 +222,18 @@ pub struct WorkerEnd {
     pub worker: u32,
     /// Index of the worker's stream.
     pub stream: usize,
-    /// Time between the first and the last timestamp, in ns.
+    /// Time between the worker's first and last timestamp, in ns.
     pub wall_ns: u64,
-    /// CPU time in user space between the first and the last timestamp, in ns.
+    /// CPU time in user space during `wall_ns`, in ns.
     pub user_ns: u64,
-    /// CPU time in the kernel between the first and the last timestamp, in ns.
+    /// CPU time in the kernel during `wall_ns`, in ns.
     pub system_ns: u64,
     /// Voluntary and involuntary context switches.
     pub switches: [u64; 2],
     /// Page faults without and with I/O; `None` in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<[u64; 2]>,
-    /// Cycles and instructions between the first and the last timestamp, or why they were not counted.
+    /// Cycles and instructions during `wall_ns`, or why they were not counted.
     #[serde(default = "not_asked")]
     pub counted: Known<[u64; 2]>,
     /// The depth that the worker found; `None` if it did not search.
@@ -252,8 +251,7 @@ pub struct WorkerEnd {
     /// Time that the worker was ready to run but waited for a CPU, in ns, or why it is unknown.
     #[serde(default = "not_asked_for_waiting")]
     pub ready_ns: Known<u64>,
-    /// Bytes and calls that the kernel charged to the worker between the first and the last timestamp, or why they are
-    /// unknown.
+    /// Bytes and calls that the kernel charged to the worker during `wall_ns`, or why they are unknown.
     #[serde(default = "not_asked_for_io")]
     pub io: Known<ThreadIo>,
     /// Features that the engine used, such as `registered buffers`.
@@ -376,7 +374,7 @@ impl ThreadIo {
 pub struct Intervals {
     /// The intervals of all streams, for each stream in order of time.
     pub rows: Vec<Interval>,
-    /// Number of adjacent intervals that were merged to keep the file small; 0 if none.
+    /// Number of intervals that were merged into a neighbour to keep the file small; 0 if none.
     pub merged: u64,
 }
 
@@ -426,10 +424,10 @@ pub struct DepthCounts {
     /// Number of operations that were submitted while this many were in flight, themselves included: 1, 2 to 3, 4 to 7,
     /// 8 to 15, 16 to 31, 32 to 63, 64 and more.
     pub level: [u64; COLUMNS],
-    /// Number of submissions by the operations that each submitted: 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, 65
+    /// Number of submissions, by how many operations each submitted: 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, 65
     /// and more.
     pub submit: [u64; COLUMNS],
-    /// Number of collections of completions, by the completions that each collected, in the same columns as `submit`.
+    /// Number of times that the worker collected completions, by how many it collected; the columns are those of `submit`.
     pub complete: [u64; COLUMNS],
 }
 

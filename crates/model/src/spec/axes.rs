@@ -387,7 +387,7 @@ pub struct Preset {
     pub name: &'static str,
     /// One line for `--help`.
     pub about: &'static str,
-    /// The value of each axis, unless a flag sets it.
+    /// Names of axes with their values as typed; a flag overrides the values.
     pub settings: &'static [(&'static str, &'static str)],
     /// Cache modes, unless `--cache` sets them.
     pub modes: &'static [Mode],
@@ -406,20 +406,19 @@ pub enum Procedure {
     Each,
     /// Each cell once, even if several cells are the same on this system.
     Once,
-    /// Each cell once for this many ns, in order, until one is so slow that larger ones are not worth measuring.
+    /// Each cell once, in order, until a cell is so slow that larger block sizes are not worth measuring.
     UntilSlow {
         /// Window of a cell in ns, unless `--time` sets it.
         time_ns: u64,
     },
-    /// Repeated rounds of all cells, as the specification requires.
+    /// Repeated rounds of all cells, as the SNIA's specification requires.
     Rounds(Rounds),
 }
 
 /// Rounds of the SNIA's specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// Block size in bytes of the tracked cell, which only writes. Its values decide when the
-    /// rounds are steady.
+    /// Block size in bytes of the tracked cell, which only writes. The cell's values decide when the rounds are steady.
     pub tracked_bytes: u32,
     /// The value of the tracked cell that must become steady.
     pub variable: Variable,

@@ -150,8 +150,8 @@ impl JobSpec {
         problems
     }
 
-    /// Returns the problems of streams without their own targets. Such streams use the targets that are named outside
-    /// the job; `named` is the number of these targets.
+    /// Returns the problems of streams without their own targets. These streams use the `named` targets of the command
+    /// line.
     pub fn check_targets(&self, named: usize) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (phase, spec) in self.phases.iter().enumerate() {
@@ -213,7 +213,7 @@ impl JobSpec {
         Some(Problem::new(keys, message))
     }
 
-    /// Reports too few runs for a percentile in a condition; `None` without this problem.
+    /// Reports too few runs for a percentile in `fail-if`; `None` without this problem.
     pub(super) fn check_gated(&self) -> Option<Problem> {
         if !self.gates_a_percentile() {
             return None;
@@ -329,7 +329,7 @@ impl StreamSpec {
 
     /// Whether operations of a kind can occur. An unspecified mix has both reads and writes.
     fn has_kind(&self, kind: Kind) -> bool {
-        // The content of the file is not known here.
+        // The kinds in the replayed file are not known here.
         if self.replay.is_some() {
             return true;
         }
@@ -534,7 +534,7 @@ impl StreamSpec {
                 "{own} makes a file for each worker, and {shared} one for all of them; type one of them";
             found.push(Problem::new(&["own", "shared"], message.into()));
         }
-        // Keys that already place each worker.
+        // The key that sets the file and blocks of each worker, and the keys that conflict with it.
         let (files, placed): (_, &[&'static str]) = match (self.own, self.shared) {
             (true, _) => ("own", &["clones", "create"]),
             (false, Some(_)) => ("shared", &["clones", "start", "strided", "stride", "hole", "turn"]),
@@ -789,7 +789,7 @@ impl StreamSpec {
             );
             found.push(Problem::new(&[key, "replay"], message));
         }
-        // `number_ios=0` of a job that ended before it began comes from fio, not from a user.
+        // A limit of 0 comes from a fio job that only creates its files. A user types at least 1.
         let operations = self.resolved.limit.operations.filter(|operations| *operations > 0).map(|_| "ops");
         for key in operations.into_iter().chain(self.given_of(["bytes"])) {
             let message = format!(

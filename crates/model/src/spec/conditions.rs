@@ -1,7 +1,8 @@
 //! Parsers of rates, pauses, rules and conditions: `limit-iops`, `think`, `steady-state`, `min-rate`,
 //! `latency-target`, `precision`, `until`, `fail-if`.
 //!
-//! A condition of `fail-if` is `[RESULT: ][KIND.]NUMBER<LIMIT`; several are separated by commas.
+//! A condition of `fail-if` is `[RESULT: ][KIND.]NUMBER<LIMIT`, or `>` in place of `<`. NUMBER is a name such as `p99`.
+//! Commas separate conditions.
 
 use crate::job::{Kind, LatencyTarget, MinRate, PerKind, Quantile, Quantity, Steady, Think, ThinkLaw};
 use crate::spec::number::{
@@ -77,7 +78,7 @@ fn parse_limits(
     per_direction(text, one, example).map(RateLimit::Each)
 }
 
-/// Parses values of named directions, as in `read=10m,write=5m`. Other directions get the default.
+/// Parses values of named directions, as in `read=10m,write=5m`. A direction that is not named gets the default of `T`.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -104,7 +105,7 @@ pub(super) fn per_direction<T: Default + PartialEq>(
     Ok(each)
 }
 
-/// Minimum time that a value covers in ns: ten times the shortest interval at which workers report.
+/// Minimum time in ns that each value covers: ten times the shortest interval at which workers report.
 const MIN_EVERY_NS: u64 = 100_000_000;
 /// Minimum number of values in a window, because a single value is always steady.
 const FEWEST_VALUES: u64 = 2;

@@ -139,7 +139,7 @@ pub(super) fn fio_distribution(text: &str) -> Vec<String> {
     zones.map_or_else(|| unchanged(text), colon_zones)
 }
 
-/// Converts shares of operations in zones that are separated by colons.
+/// Converts zones separated by colons: `60/10:40/90`.
 pub(super) fn colon_zones(text: &str) -> Vec<String> {
     vec![format!("zones:{}", text.replace(':', ","))]
 }
@@ -176,7 +176,7 @@ pub(super) fn fio_sync(text: &str) -> Vec<String> {
     }
 }
 
-/// Converts the letters of DISKSPD's `-S`: unbuffered, buffered, write-through, two of these, or mapped.
+/// Converts the letters of DISKSPD's `-S`: `u` unbuffered, `b` buffered, `w` write-through, `h` for `uw`, `m` mapped.
 pub(super) fn diskspd_cache(text: &str) -> Vec<String> {
     match text {
         "" | "u" => unchanged("direct"),

@@ -5,7 +5,7 @@
 //! the target's, no reply. Only the size is required.
 //!
 //! Sources. Test types: Iometer 1.1.0, `PageSetup.cpp` (words, first values and steps) and
-//! `GalileoView.cpp` (the tests of each type). The tool's own list: `AccessSpecList.cpp`
+//! `GalileoView.cpp` (the tests of each type). Iometer's own list: `AccessSpecList.cpp`
 //! (`InsertDefaultSpecs`, `InitAccessSpecLine`), without `Idle`, which does nothing. File Server:
 //! the pattern that Intel shipped with Iometer, also in fio
 //! (`examples/iometer-file-access-server.fio`). Web Server, Workstation and Database:
@@ -87,7 +87,7 @@ pub fn classics() -> Vec<Spec> {
                 ..default_line(share, bytes, classic.read_percent)
             })
             .collect(),
-        // A test parses all of them.
+        // Not reached: a test parses all classics.
         _ => Vec::new(),
     };
     let spec = |classic: &Classic| Spec { name: classic.name.into(), lines: lines(classic) };
@@ -263,7 +263,7 @@ pub const LINE_KEYS: &[LineKey] = &[
     LineKey {
         name: "reply",
         value: "SIZE",
-        about: "Size of a reply: an operation in the opposite direction after each operation; 0 for none [default: 0]",
+        about: "Size of a reply: an operation in the opposite direction after each read or write; 0 for none [default: 0]",
         set: |line, text| put(&mut line.reply_bytes, size(text, 0, MAX_BLOCK_BYTES).map(|b| b as u32)),
     },
 ];
@@ -303,8 +303,8 @@ impl Line {
         Ok(self)
     }
 
-    /// Parses a line from one word. A piece without `=` continues the previous value, so that a split of sizes
-    /// needs no quoting.
+    /// Parses a line such as `share=30,bs=4k:60,64k:40`. A piece without `=` continues the previous value, so that a split
+    /// of sizes needs no quoting.
     ///
     /// # Errors
     /// What is wrong and what to type.

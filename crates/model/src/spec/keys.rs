@@ -1,9 +1,11 @@
 //! The table of keys: every setting of a workload once, with its name, help, parser, and its names in other tools.
 //!
-//! Flags, job files and their documentation are made from this table. A key is its flag without the dashes. A fixed
-//! default is the default of the field in `Stream` or `Line`; one that depends on other settings is filled in by the
-//! plan, and the help of the key repeats it. A name of another tool is an error, and [`Counterpart`] suggests the key
-//! and value to type here. Such names are no aliases of keys, because some of them mean something slightly different.
+//! Flags, job files and their documentation are made from this table. The name of a key is its flag without the dashes.
+//! Fixed defaults are those of the fields in `Stream` and `Line`. The plan fills in a default that depends on other
+//! settings, and the key's help repeats it.
+//!
+//! Another tool's name for a key is an error, for which [`Counterpart`] suggests the key and value to type instead. These
+//! names are no aliases of keys, because some of them mean something slightly different.
 
 use super::foreign::{self, Foreign, Tool, diskspd, fio, other, seconds, unchanged};
 use super::number::{count, percent, rate, size, time, time_limit, whole, word, word_of};
@@ -36,7 +38,7 @@ pub struct Key {
     pub about: &'static str,
     /// Commands that have the key as a flag.
     pub taken: &'static [Command],
-    /// The default of a command, if it differs from `about`.
+    /// Commands with another default than the one in `about`, and that default.
     pub defaults: &'static [(Command, &'static str)],
     /// Names in other tools.
     pub elsewhere: &'static [Foreign],
@@ -103,7 +105,7 @@ pub enum Set {
 /// The field of a stream that a key fills.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Parses a value into the field; adds it to a list.
+    /// Parses a value into the field; if the field is a list, adds the value.
     parse: fn(&mut StreamSpec, &str) -> Result<(), String>,
     /// Copies the field from the second stream into the first one.
     copy: fn(&mut StreamSpec, &StreamSpec),
@@ -1197,7 +1199,8 @@ impl Key {
         }
     }
 
-    /// Parses a value into a stream; adds it to a list. A key of the job or its phases changes nothing.
+    /// Parses a value into the stream's field; if the field is a list, adds the value. A key of the job or its phases
+    /// changes nothing.
     ///
     /// # Errors
     /// What is wrong and what to type.
@@ -1282,7 +1285,8 @@ impl StreamSpec {
         find(name).map_or(Ok(()), |key| key.parse_into(self, text))
     }
 
-    /// Returns the settings to change. Records the key as typed, even if its value will be the default.
+    /// Records the key as typed, even if its value will be the default. Returns the settings, where the caller sets the
+    /// value.
     pub fn give(&mut self, name: &'static str) -> &mut Stream {
         self.given.insert(name);
         &mut self.resolved
@@ -1386,7 +1390,7 @@ pub fn in_diskspd(word: &str) -> Option<Counterpart> {
     let mut all: Vec<(usize, Counterpart)> = names_of_tool(Tool::Diskspd)
         .filter_map(|(key, f)| Some((f.name.len(), Counterpart::new(key, f, word.strip_prefix(f.name)?))))
         .collect();
-    // -rs30 is not -r with the value s30.
+    // Longest names first: -rs30 is -rs with the value 30, not -r with the value s30.
     all.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
     best_candidate(all.into_iter().map(|(_, meant)| meant))
 }

@@ -1,9 +1,9 @@
 //! The specification: a user's request for a workload, from flags or a job file. A setting that was not given is
 //! `None`.
 //!
-//! A key means the same as a flag and in a job file; its name is the flag without the dashes. The plan fills in
-//! defaults and records their origin; the crate `dialect` reads files. [`Typed`] keeps the options of fio or
-//! DISKSPD that a job was made from, because their output formats repeat them.
+//! A key, such as `limit-iops` in a job file, means the same as the flag `--limit-iops`. The crate `dialect` reads job
+//! files. The plan fills in defaults and records their origin. If a job was made from options of fio or DISKSPD, [`Typed`]
+//! keeps these options, because that tool's output formats repeat them.
 
 pub mod axes;
 mod check;
@@ -34,13 +34,13 @@ use std::ops::RangeInclusive;
 pub struct JobSpec {
     /// Name in tables.
     pub name: Option<String>,
-    /// Number of times that the job is measured; the minimum number if a rule decides.
+    /// Number of runs; the minimum number if `precision`, `until` or `settle` decides.
     pub runs: Option<u32>,
     /// Half width of the rate's 95 % interval at which measuring ends, as a share of the rate.
     pub precision: Option<f64>,
     /// The rule that ends measuring.
     pub until: Option<Until>,
-    /// Whether the job is measured again if its conditions are undecided.
+    /// Whether runs are added, once, if a condition such as `fail_if` is undecided.
     pub settle: Option<bool>,
     /// Maximum number of runs if `precision`, `until` or `settle` decides.
     pub max_runs: Option<u32>,
@@ -59,7 +59,7 @@ pub struct JobSpec {
     pub op_log: Option<String>,
     /// Remarks about the job file that are not errors.
     pub remarks: Vec<String>,
-    /// Lines in the format of another tool that announce the files to make.
+    /// Lines that another tool prints first about the files that it creates: `a: Laying out IO file (1 file / 64MiB)`.
     pub announcements: Vec<String>,
     /// Options typed in the language of another tool, with an entry for each stream.
     pub typed: Option<Typed>,
@@ -96,12 +96,13 @@ pub struct PhaseSpec {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub struct StreamSpec {
-    /// Names of the typed keys whose value may equal the default. For all other keys, a value other than the default
-    /// shows that the key was typed.
+    /// Names of the typed keys whose value may equal the default. Any other key was typed if its field is not `None` or
+    /// empty.
     pub given: BTreeSet<&'static str>,
     /// The settings that the plan copies unchanged, with their defaults. The plan fills in all others.
     pub resolved: Stream,
-    /// The settings of a line that the plan copies unchanged, if `resolved.access` has no lines of an access specification.
+    /// The settings of the stream's only line that the plan copies unchanged. Unused if `resolved.access` has lines of an
+    /// access specification.
     pub line: Line,
     /// The steps of a sequential order.
     pub steps: Steps,
@@ -117,8 +118,8 @@ pub struct StreamSpec {
     pub bs: Option<PerKind<Sizes>>,
     /// How random offsets are drawn: never [`Order::Sequential`].
     pub random: Option<Order>,
-    /// Turns that the stream repeats one after another. They replace the settings for directions, offsets, sizes,
-    /// pauses and syncs.
+    /// Turns that the stream repeats in order. They replace the settings for directions, offsets, sizes, pauses and
+    /// syncs. Empty for a stream without turns.
     pub turns: Vec<TurnSpec>,
     /// Size in bytes of the region of each target that may be touched.
     pub size: Option<u64>,
@@ -132,7 +133,7 @@ pub struct StreamSpec {
     pub engine: Option<EngineSpec>,
     /// How missing targets are created as files.
     pub create: Option<Create>,
-    /// Bytes of each created target, if they differ.
+    /// Size in bytes of each created target; empty if all have the size in `create`.
     pub create_bytes: Vec<u64>,
     /// Cache mode.
     pub cache: Option<Cache>,
@@ -168,7 +169,7 @@ pub struct StreamSpec {
     pub dedup: Option<u8>,
     /// Size in bytes of the set that copies repeat: the first bytes that a worker writes.
     pub dedup_set: Option<u64>,
-    /// Whether copies repeat the sets of all workers with this setting.
+    /// Whether a worker copies from the sets of all workers with this setting, not only from its own set.
     pub dedup_shared: bool,
     /// Whether writes contain only zeros.
     pub zeros: bool,
@@ -190,7 +191,7 @@ pub struct StreamSpec {
 pub struct TurnSpec {
     /// Mean number of operations of a turn, at least 1; `None` if not given.
     pub operations: Option<Every>,
-    /// Settings of the turn; only keys for which [`is_turn_key`] holds.
+    /// Settings of the turn: only keys that [`is_turn_key`] allows.
     pub what: StreamSpec,
 }
 
@@ -254,14 +255,14 @@ impl Rw {
 const REPLAY_SPEEDS: RangeInclusive<f64> = 0.001..=1000.0;
 /// Minimum alignment of a replay's offsets in bytes.
 const SECTOR: u64 = 512;
-/// Largest divisor of offsets.
+/// Maximum divisor of a replay's offsets.
 const MAX_REPLAY_DIVISOR: u64 = 1 << 20;
 const MAX_REPLAY_ALIGN: u64 = 1 << 30;
 
 /// The request for a replay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplaySpec {
-    /// A capture, or a trace of another tool; empty if only other replay keys were given.
+    /// Path of a capture, or of another tool's trace; empty if only other replay keys were given.
     pub file: String,
     /// When operations are submitted; `None` if not given.
     pub pace: Option<ReplayPace>,
@@ -309,8 +310,8 @@ pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     Ok(kinds)
 }
 
-/// Whether the table of a turn in a job file may have this key of streams: one that defines the operations, or the
-/// pauses and syncs between them. Returns `false` for `ops`, which is not a limit there but the length of the turn.
+/// Whether a stream's key may also be in the table of a turn in a job file. These keys define the operations, and the
+/// pauses and syncs between them. `false` for `ops`: in a stream it is a limit, in a turn it is the length of the turn.
 pub fn is_turn_key(name: &str) -> bool {
     let region = ["clustered", "offset", "size"];
     let between = ["think", "period", "burst", "fsync", "fdatasync", "sync-file-range", "drain"];
@@ -402,15 +403,15 @@ pub struct Logs {
     pub bandwidth_ms: u64,
     /// Interval between lines of the IOPS log in ms; with 0, each operation has a line.
     pub iops_ms: u64,
-    /// Interval between histograms in ms.
+    /// Interval in ms between lines of the histogram log.
     pub histogram_ms: u64,
-    /// Number of times that the number of a histogram's columns is halved.
+    /// How many times a histogram's columns are merged in pairs: 1 leaves half of the columns, 2 a quarter.
     pub coarseness: u32,
     /// Which latency a line for several operations shows.
     pub value: LogValue,
     /// Whether a line of a log has the offset of the operation.
     pub offset: bool,
-    /// Whether the priority is written in full.
+    /// Whether a line has the complete I/O priority, such as `0x2003`; otherwise 1 for real-time and 0 for any other.
     pub priority: bool,
     /// Whether a line has the time of the submission.
     pub issue_time: bool,
@@ -425,11 +426,11 @@ pub struct Logs {
 enum_of_words! {
     /// Content of a log in fio's format.
     LogKind {
-        /// Total latency: before and after the submission.
+        /// Total latency; here the same as `clat`.
         Lat = "lat",
-        /// Latency before the submission, always zero here.
+        /// Submission latency. The log is empty, because `clat` includes the submission here.
         Slat = "slat",
-        /// Latency after the submission.
+        /// Completion latency.
         Clat = "clat",
         /// Bandwidth.
         Bw = "bw",
@@ -496,7 +497,7 @@ impl Typed {
 /// Percentiles that fio prints by default.
 const RANKS: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
-/// Decimals of the default percentiles.
+/// Number of decimals of the default percentiles.
 const RANK_DECIMALS: usize = 2;
 
 /// How fio prints the result of a job.
@@ -512,9 +513,9 @@ pub struct FioLayout {
     pub lat_percentiles: bool,
     /// Ranks of the percentiles in percent, ascending (`percentile_list`).
     pub ranks: Vec<f64>,
-    /// Decimals of a rank in the text.
+    /// Number of decimals of a rank in fio's text output.
     pub rank_decimals: usize,
-    /// Whether sizes are in steps of 1000 first, and in steps of 1024 in parentheses (`kb_base=1000`).
+    /// Whether decimal units come first, and binary units follow in parentheses (`kb_base=1000`).
     pub decimal_first: bool,
     /// Whether rates are in bits per second (`unit_base=1`).
     pub bits: bool,

@@ -159,8 +159,8 @@ pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
     Err(reject(text, &format!("is {fault}; {advice}")))
 }
 
-/// Parses a limit of a latency or of a run time above 0 in ns. The text needs a unit: a bare number
-/// would be seconds, and people who type `p99>10` mean milliseconds.
+/// Parses a limit of a latency or of a run time, and returns it in ns. The limit must be above 0 and have a unit: a bare
+/// number would be seconds, and people who type `p99>10` mean milliseconds.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -237,7 +237,7 @@ pub fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     })
 }
 
-/// Returns the text that a user types for a value.
+/// Returns the text that a user types for a value; empty if `words` lacks the value.
 pub fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
 }

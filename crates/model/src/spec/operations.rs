@@ -46,8 +46,8 @@ pub fn random(text: &str) -> Result<Order, String> {
     }
 }
 
-/// Formats how random offsets are drawn, with the word that the key takes, for the list of settings in a plan. Names of workloads use
-/// [`Order::describe`] instead.
+/// Formats the value of the key `random` for the list of settings in a plan: `uniform`, `mixed 30 %`. Names of workloads
+/// use [`Order::describe`] instead.
 pub fn show_random(order: &Order) -> String {
     match order {
         Order::Random => "uniform".into(),
@@ -178,7 +178,7 @@ pub fn mix(text: &str) -> Result<Mix, String> {
 const PARTS: u32 = 10_000;
 
 /// Parses the sizes of each direction. `DIRECTION=` starts the sizes of a direction, so that the commas of a split need
-/// no quoting. A direction that is not named has the sizes of the first one.
+/// no quoting. A direction that is not named has the sizes of the first named direction.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -281,7 +281,7 @@ fn weighted_sizes<'t>(
     }
     match sizes.iter().map(|s| u64::from(s.1)).sum::<u64>() {
         sum if sum == 100 * u64::from(PARTS) => {
-            // Whole percents are weights already.
+            // Store whole percents as they are: weights 60 and 40, not 600,000 and 400,000.
             let whole = sizes.iter().all(|s| s.1.is_multiple_of(PARTS));
             let unit = if whole { PARTS } else { 1 };
             Ok(Sizes::Split(sizes.into_iter().map(|(size, weight)| (size, weight / unit)).collect()))

@@ -18,7 +18,7 @@ use crate::spec::number::{
 /// Seed of stamps. It is fixed, so that a later invocation of fathom can check the writes of an
 /// earlier one.
 const STAMPS_SEED: u64 = 0x6661_7468_6f6d_2076;
-/// Maximum number of digits of a pattern.
+/// Maximum number of hex digits of a pattern.
 const MAX_PATTERN: usize = 1024;
 
 impl Rw {
@@ -192,7 +192,7 @@ pub fn every(text: &str) -> Result<Every, String> {
     Ok(Every { writes: parts / common, calls: MAX_SYNCS as u32 / common })
 }
 
-/// Returns the largest number that divides both.
+/// Returns 1 if both numbers are 0.
 fn greatest_common_divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a.max(1) } else { greatest_common_divisor(b, a % b) }
 }

@@ -84,7 +84,7 @@ pub enum Readers {
 /// Creates a file atomically.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] if there is a file at this path, or why it cannot be written.
+/// [`io::ErrorKind::AlreadyExists`] if there is a file at this path; otherwise why the file cannot be written.
 pub fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let dir = parent(path);
     remove_stale(dir);
@@ -121,7 +121,7 @@ pub fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Resu
     Ok(())
 }
 
-/// Gives a file the mode of an old file, and its owner if this process may set it.
+/// Gives a file the mode of an old file, and the owner of the old file if this process may set the owner.
 fn inherit(file: &File, was: Option<&Metadata>) -> io::Result<()> {
     let Some(was) = was else { return Ok(()) };
     // Only privileged users may change the owner. Set the mode afterwards, because a change of owner clears mode bits.

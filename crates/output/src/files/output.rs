@@ -532,7 +532,7 @@ impl Content {
     /// Reads the file and returns what kind of content it has.
     ///
     /// # Errors
-    /// Why the file cannot be read. If only permission is missing, the content is
+    /// Why the file cannot be read. Missing permission is not an error: the content is then
     /// [`Self::Foreign`].
     pub fn scan(path: &Path) -> io::Result<Self> {
         let mut bytes = Vec::new();

@@ -30,7 +30,7 @@ const BINS_US: [u64; 21] = [
 ];
 /// Nanoseconds per second: raw times are in ns.
 const NS_PER_SECOND: u64 = 1_000_000_000;
-/// Values of the default assignment of an access specification, by their number in the file.
+/// Values of the default assignment of an access specification. The file has the index of the value.
 const DEFAULT_SPECS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
 
 pub(super) static FORMAT: Format =
@@ -198,7 +198,7 @@ struct Row {
     has_raw_times: bool,
 }
 
-/// Returns the figures of all workers, and the name of their access specification: empty if they have different ones.
+/// Returns the figures of all workers, and the name of their access specification: empty if the workers have different ones.
 fn combine(workers: &[&Worker]) -> (Figures, String) {
     let all = workers.iter().map(|w| w.figures(None)).reduce(|sum, next| sum.plus(&next));
     let specs: BTreeSet<String> = workers.iter().map(|w| w.spec()).collect();

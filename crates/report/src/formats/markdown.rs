@@ -344,7 +344,7 @@ fn gate_text(gate: Option<&SlowdownGate>) -> String {
     })
 }
 
-/// Returns all findings and checks that could not be done, or the worst findings and the number of the others.
+/// With `all`, returns all findings and the checks that could not be done, otherwise the worst findings and the number of other answers.
 fn finding_items(compared: &Compared, all: bool) -> Vec<String> {
     let checks = &compared.checks;
     let shown = if all { checks.clone() } else { worst_of(checks.clone()) };

@@ -76,7 +76,7 @@ impl Family {
         self.samples.extend(value.filter(|v| v.is_finite()).map(|v| (labels.clone(), v)));
     }
 
-    /// Adds a sample for each state: 1 for the one that holds, 0 for the others.
+    /// Adds a sample for each state: 1 for the current state (`now`), 0 for the others.
     fn add_states(
         &mut self,
         labels: &Labels,
@@ -136,7 +136,7 @@ fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()>
     to.write_all(EOF)
 }
 
-/// Returns the labels of the measurement, with the targets of one result or of all.
+/// Returns the labels of the measurement, with the targets of `result`, or of all results if it is `None`.
 fn report_labels(report: &Report, result: Option<&Measured>) -> Labels {
     let target = report.targets_of(result).join(";");
     vec![("title", report.title.clone()), ("target", target)]
@@ -232,7 +232,7 @@ fn result_gauges(report: &Report) -> [Family; 8] {
     [verdict, ops, ops_low, ops_high, bytes, bytes_low, bytes_high, latency]
 }
 
-/// Returns the time that each command took, with its interval.
+/// Returns the mean time of each command, with the 95 % interval of the mean.
 fn command_gauges(report: &Report) -> [Family; 3] {
     let all = "Wall time of a command: geometric mean over its complete runs.";
     let mut gauges = [

@@ -136,7 +136,7 @@ fn describe_sequence(sequence: &Sequence) -> String {
     text
 }
 
-/// Formats a figure: a whole number without decimals, any other with them.
+/// Formats a figure: a whole number without decimals, any other number with decimals.
 fn number(figure: f64) -> String {
     if figure.fract() == 0.0 { show_count(figure) } else { show_rate(figure) }
 }

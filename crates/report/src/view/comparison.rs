@@ -82,8 +82,8 @@ pub(crate) struct Compared<'c> {
     /// Sentence about the numbers that the table leaves out; `None` if it leaves out none.
     pub(crate) hidden: Option<String>,
     pub(crate) checks: Vec<Checked>,
-    /// Number of results: a finding about this many results does not name them. `usize::MAX` for
-    /// several sides, whose findings always name the side.
+    /// Number of results: a finding about this many results does not name the results. `usize::MAX`
+    /// for several sides, whose findings always name the side.
     pub(crate) results: usize,
 }
 
@@ -134,8 +134,8 @@ impl<'c> Compared<'c> {
             .filter(move |comparison| !gate.is_some_and(|gate| gate.sentence.contains(&comparison.sentence)))
     }
 
-    /// Returns the sentence of a finding and its fix. If [`Self::gate`] or an answer above it already contains the
-    /// sentence, the fix takes its place; `None` if there is no fix either.
+    /// Returns the sentence of a finding and its fix. If [`Self::gate`] or an answer, which are printed first, already
+    /// contains the sentence, returns the fix in the place of the sentence; `None` without a fix.
     pub(crate) fn finding_text<'f>(&self, finding: &'f Checked) -> Option<(&'f str, &'f str)> {
         let sentence = finding.sentence.trim_end_matches('.');
         let gate = self.gate.map(|gate| &gate.sentence);
@@ -305,7 +305,7 @@ impl<'c> SideNumber<'c> {
 }
 
 /// Returns the findings of all sides. Each finding is about its side, `C`, or about results of the side,
-/// `C RND4K Q1T1 read`, if it does not cover all of them.
+/// `C RND4K Q1T1 read`, if the finding does not cover all results.
 fn side_checks(comparisons: &Comparisons) -> Vec<Checked> {
     let mut out: Vec<Checked> = Vec::new();
     for Other { name, comparison } in &comparisons.others {

@@ -27,8 +27,8 @@ pub(crate) fn full_report_hint(report: &Report) -> String {
         .map_or_else(|| "--verbose shows all".into(), |name| fathom_command(["show", &name, "--verbose"]))
 }
 
-/// Returns the name to type after `fathom show`: the JSON file of a report that was read from one, because its session may be on another
-/// machine; otherwise the id of the session. `None` if the session was not kept.
+/// Returns the name to type after `fathom show`. If the report was read from a JSON file, returns the file, because the session may be on
+/// another machine; otherwise the id of the session. `None` if the session was not kept.
 pub(crate) fn name_to_type(report: &Report) -> Option<String> {
     report.json_file.clone().or_else(|| session_id(report))
 }
@@ -236,7 +236,7 @@ pub(crate) fn shown_checks(report: &Report) -> Vec<Checked> {
     out
 }
 
-/// Names the results that an answer is about: ` [RND4K Q1T1 read]`. Empty if it covers all of them.
+/// Names the results that an answer is about: ` [RND4K Q1T1 read]`. Empty if the answer covers all results.
 pub(crate) fn results_suffix(checked: &Checked, all: usize) -> String {
     match checked.about.len() {
         0 => String::new(),

@@ -224,8 +224,8 @@ impl CellRow<'_> {
     }
 }
 
-/// Returns a row for each cell that was measured in order or skipped. If the cells were measured in rounds, percentiles
-/// and device counts are from all rounds, and the other values from the window.
+/// Returns a row for each cell of a sweep in a fixed order, measured or skipped. If the cells were measured in rounds,
+/// percentiles and device counts are from all rounds, and the other values from the window.
 fn cell_records(report: &Report, sweep: &Sweep) -> Records {
     let measured = sweep.cells.iter().map(|cell| CellRow {
         setting: &cell.setting,
@@ -436,7 +436,7 @@ pub(crate) fn session_table_records(sessions: &SessionTable) -> Records {
         .value("tags", |one| one.row.tags.join(";"));
     let mut names_so_far = BTreeSet::new();
     for (at, column) in sessions.columns.iter().enumerate() {
-        // Sessions of different work share a column in tables for people.
+        // Sessions of different work share a column in tables for people. Here each result has its own columns.
         let figures = sessions.rows.iter().filter_map(|row| row.figures.get(at)?.as_ref());
         let names = if column.name == Column::MAIN {
             distinct(figures.map(|figure| (figure.name.as_str(), figure.unit.as_str())))

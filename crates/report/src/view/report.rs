@@ -52,14 +52,14 @@ fn headline_row(report: &Report) -> Option<&Measured> {
 
 /// Returns the result whose verdict follows the headline's number; `None` if no verdict follows it.
 fn result_with_shown_verdict(report: &Report) -> Option<&Measured> {
-    // The first word may be about another kind of work.
+    // The verdict at the top may come from another workload of the sweep.
     let has_other_works = report.study.sweep().is_some_and(|sweep| sweep.works.len() > 1);
     let result = headline_row(report).or_else(|| report.headline_result().filter(|_| has_other_works));
     result.filter(|_| report.headline.value.is_some())
 }
 
-/// Whether to print the headline without the verdict before it: after the answer INVALID, the verdict SUSPECT would
-/// contradict the first word. The headline must have its own verdict, which is also SUSPECT.
+/// Whether to omit the verdict before the headline: after the answer INVALID, the verdict SUSPECT would look like a
+/// contradiction. True only if the verdict that follows the headline's number is SUSPECT too.
 pub(crate) fn omits_verdict(report: &Report) -> bool {
     let is_invalid = report.answer.as_ref().is_some_and(|answer| answer.word == AnswerWord::Invalid);
     let is_suspect = |result: &Measured| !result.void && result.verdict == Verdict::Suspect;
@@ -83,7 +83,7 @@ pub(crate) fn describe_headline(report: &Report, paint: impl Fn(&str) -> String)
         );
     };
     let name = if row.renamed {
-        // The name of the row ends with the work, which the true name begins with.
+        // The row's name ends with the work, and the headline's name begins with it: print the work once.
         let work = row.name.rsplit(", ").next().unwrap_or_default();
         let rest = name.strip_prefix(work).and_then(|rest| rest.strip_prefix(", "));
         format!("{}, in fact {}", row.name, rest.unwrap_or(name))
@@ -101,9 +101,10 @@ pub(crate) fn describe_headline(report: &Report, paint: impl Fn(&str) -> String)
 const RECIPE: &str = "recipe ";
 
 /// Describes the commits of a recipe in which every write waits for its own sync, as the log of a database does: rate, p99 of the syncs,
-/// and how to set a limit. `None` for other reports, for a result without a number, or if a finding relabels it, because its writes may
-/// not be commits. With several hosts `None` too: the rate is of all hosts, but the number of connections is of one host. With a limit, the
-/// answer of the gate has the figures.
+/// and how to set a limit. `None` for other reports and for a result without a number. Also `None`:
+/// - if a finding relabels the result, because its writes may not be commits
+/// - with several hosts, because the rate is of all hosts, but the number of connections is of one host
+/// - with a limit, because the answer of the gate has the figures
 pub(crate) fn describe_commits(report: &Report) -> Option<String> {
     let [result] = report.results.as_slice() else { return None };
     let stream = result.job.streams().next()?;
@@ -147,8 +148,8 @@ pub(crate) fn describe_ending(report: &Report) -> Option<String> {
     }
 }
 
-/// Returns the headline's number with its interval, or with the reason why there is no interval. For a load curve, adds the load that missed
-/// the target; for rounds, the window.
+/// Returns the headline's number with its interval, or with the reason why there is no interval. A load curve has the load that missed the
+/// target in the place of the interval, and rounds have the window.
 pub(crate) fn headline_number(headline: &Headline, report: &Report) -> String {
     let Some(value) = headline.value else { return "no number".into() };
     let winner_runs = report.study.sweep().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);

@@ -25,7 +25,7 @@ pub(crate) fn has_rows_of_jobs(report: &Report) -> bool {
 #[derive(Default)]
 struct ResultRow<'r> {
     name: String,
-    /// The result; `None` in all rows of a result but the first.
+    /// The result, only in its first row.
     result: Option<&'r Measured>,
     /// Whether the result has no numbers.
     is_empty: bool,
@@ -74,14 +74,14 @@ impl<'r> ResultRow<'r> {
         self.cell(self.figures.map(|figures| percentile(&figures.latency_ns.percentiles, rank)))
     }
 
-    /// Returns the limiter without its article: with it, the longest one would not fit the width.
+    /// Returns the name of the limiter without its article: with the article, the longest name would not fit the width.
     fn limiter(&self) -> Option<String> {
         let result = self.result.filter(|r| !r.void && r.limiter.name != "not judged")?;
         Some(result.limiter.shown_name().replace("the ", ""))
     }
 }
 
-/// Returns a row for each direction, with the verdict on its result next to its name.
+/// Returns the table of results: a row for each direction. The first row of a result has the verdict.
 pub(crate) fn result_table(results: &[Measured]) -> Table {
     Columns::new(results.iter().flat_map(result_rows))
         .text("test", |row| row.name.clone())

@@ -59,15 +59,15 @@ fn layer_latency(pace: &OperationFigures) -> String {
 }
 
 /// Describes the change against another row: `vda -2.1 %`, or `vda x 3.10`. Leaves out the name of
-/// the file system if `layer` is on the same one.
+/// the file system if `layer` is on the same file system.
 fn describe_difference(layer: &str, against: &LayerDifference) -> String {
     let file_system = layer.split_once(' ').map_or("", |(file_system, _)| file_system);
     let in_file_system = against.name.strip_prefix(file_system).and_then(|rest| rest.strip_prefix(' '));
     format!("{} {}", in_file_system.unwrap_or(&against.name), show_change(against.factor))
 }
 
-/// Two shares of a span are equal if they differ by no more than this. A device that moved at most this
-/// many bytes for each byte of the program counts as idle in this direction.
+/// Two shares of a span are equal if they differ by no more than this. The bytes that a device read and wrote are
+/// shown separately only if both exceed this many bytes for each byte of the program.
 pub(crate) const COVERAGE_TOLERANCE: f64 = 0.005;
 
 /// Returns a table with the run time of each interface and the layout of the file.
@@ -91,7 +91,7 @@ fn before_and_after(row: &ApiRow, show: impl Fn(&Extents) -> Option<String>) -> 
 }
 
 /// Returns the row with the device's own sequential rate: the fastest sequential access past the
-/// page cache in this direction. `None` without such a row.
+/// page cache, for writes if `writes` is set, otherwise for reads. `None` without such a row.
 pub(crate) fn raw_rate<'a>(api: &'a Api, results: &[Measured], writes: bool) -> Option<&'a ApiRow> {
     let is_raw = |row: &&ApiRow| {
         let mut streams = results.get(row.result).into_iter().flat_map(|result| result.job.streams());

@@ -16,7 +16,7 @@ use model::sweep::{
 };
 use model::units::{show_block, show_bytes, show_count, show_ns, show_rate, show_share};
 
-/// Returns the sweep of a report if its answer is a setting for each workload.
+/// Returns the sweep of a report whose answer is about the best setting of each workload; `None` for other reports.
 pub(crate) fn ranked_sweep(report: &Report) -> Option<&Sweep> {
     let word = report.answer.as_ref()?.word;
     let is_choice = matches!(word, AnswerWord::Fastest | AnswerWord::Tied | AnswerWord::CannotTell);

@@ -142,8 +142,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Returns an empty table, whose first and last column are aligned to the left. If the width is too small, the columns of `drop_order` are
-    /// dropped in this order.
+    /// Returns an empty table, whose first and last column are aligned to the left. If the width is too small, the columns of `drop_order`
+    /// are dropped in this order.
     pub(crate) fn new<H: AsRef<str>>(headings: &[H], drop_order: &[usize]) -> Self {
         let last = headings.len().saturating_sub(1);
         Self {
@@ -156,7 +156,7 @@ impl Table {
         }
     }
 
-    /// Draws the words of each heading on separate lines, since figures are shorter.
+    /// Draws the words of each heading on separate lines, because the figures below are narrower than a heading.
     #[must_use]
     pub(crate) fn stacked(mut self) -> Self {
         self.is_stacked = true;
@@ -207,7 +207,7 @@ impl Table {
         self.rows.iter().any(|row| row.iter().skip(1).any(|cell| cell.contains(text)))
     }
 
-    /// Returns the first column and all non-empty columns; all columns if there is no row.
+    /// Returns the indices of the first column and of all non-empty columns; of all columns if there is no row.
     pub(crate) fn filled_columns(&self) -> Vec<usize> {
         let has = |at: usize| self.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty()));
         (0..self.headings.len()).filter(|at| *at == 0 || self.is_empty() || has(*at)).collect()

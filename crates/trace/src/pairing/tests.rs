@@ -2,7 +2,7 @@
 
 use crate::pairing::*;
 
-/// The events of a load, each with step, time, sector, sectors, letters and task.
+/// A pairing that gets the events of a load, and the rows that it has released.
 struct Load {
     names: Names,
     pairing: Pairing,

@@ -6,8 +6,8 @@
 //! defaults of its class, and, for I/O through the page cache, read-ahead and writeback throttling.
 //!
 //! D05 finds latency above the device: in a limit, a queue, a lock or a journal.
-//! 1. Divides the device's own time by the operations. Operations merged into one request share its time.
-//! 2. Subtracts it from the mean latency, together with the workers' time on a CPU (D06) and waiting for one (D08).
+//! 1. Computes the mean time of an operation in the device. Each operation of a merged request takes the whole time of the request.
+//! 2. Subtracts this time from the mean latency, and also the workers' time on a CPU (D06) and waiting for one (D08).
 //! 3. Compares the rest with thresholds. The kernel counts whole milliseconds, so the rest has a lower and an upper bound.
 //!
 //! D05 applies only to direct I/O that reached the device.
@@ -271,8 +271,8 @@ fn limited_by(key: &str) -> Option<(Kind, LimitUnit)> {
 const TIME_BIASED_ABOVE: f64 = 0.3;
 /// If more than this share of the latency was spent above the device, the result is relabelled.
 const TIME_RELABELLED_ABOVE: f64 = 0.7;
-/// Time per operation above the device that is ignored: entering the kernel, an interrupt, waking a thread. On drives that answer in some
-/// us it is a large share.
+/// Time that an operation may spend above the device without a finding: entering the kernel, an interrupt, waking a thread. On drives that
+/// answer in some us, this is a large share of the latency.
 const TIME_FLOOR_NS: f64 = 20e3;
 /// Operations are not split if there are at most this many requests for each.
 pub(crate) const ONE_TO_ONE: f64 = 1.1;
@@ -468,7 +468,7 @@ fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
     let total = device.total();
     let (requests, ms) =
         (own_traffic(case, is_shared)?.ops as f64, total.ms as f64 + device.flushes().ms as f64);
-    // The count of each direction, run and device may be off by one.
+    // The milliseconds of each direction, run and device may be off by one.
     let rounding_ms = 2.0 * case.runs.len() as f64 * case.top_layers()?.len() as f64;
     let merged = share(issued, requests).max(1.0);
     let per_op = |ms: f64| ms.max(0.0) * merged * 1e6 / issued;
@@ -578,7 +578,7 @@ fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> 
     let schedulers =
         schedulers.ok_or_else(|| format!("the kernel does not show the scheduler of {}", layer.name))?;
     let active_scheduler = active_scheduler(schedulers);
-    // If the number of queues is unknown, both schedulers count as the default.
+    // If the number of queues is unknown, both `none` and `mq-deadline` count as the default.
     let has_many_queues = layer.device_number("mq").is_ok_and(|queues| queues > 1);
     let is_default = active_scheduler == "none" || (!has_many_queues && active_scheduler == "mq-deadline");
     if !is_default {
@@ -601,7 +601,7 @@ fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> 
             let defaults: Vec<String> = defaults.iter().map(u64::to_string).collect();
             let defaults: Vec<&str> = defaults.iter().map(String::as_str).collect();
             let command = match *defaults.as_slice() {
-                // -1 is the default of the device.
+                // -1 restores the default of the device.
                 _ if file == THROTTLE_FILE => set(file, "-1"),
                 // The second default is that of newer kernels: see `default_read_aheads_kb`.
                 [older, newer] => {
@@ -786,7 +786,7 @@ fn limits_of_devices_do_not_apply_to_remote_file_systems() {
     for remote in ["nfs4", "cifs", "virtiofs"] {
         assert!(matches!(answer(remote), Ok(Answer::Holds(..))), "{remote}: {:?}", answer(remote));
     }
-    // A program may use a limited device, and gfs2 and overlay are on one.
+    // The program of a FUSE file system may use a limited device, and gfs2 and overlay may be on one.
     for local in ["fuse.bindfs", "fuse.sshfs", "fuseblk", "gfs2", "overlay"] {
         assert!(answer(local).is_err_and(|why| why.contains("no block device")), "{local}");
     }
@@ -824,7 +824,7 @@ fn the_share_above_the_device_decides_the_severity() {
     assert_eq!(severity_of_time_above(&with_device(0.72)), None);
     assert_eq!(severity_of_time_above(&with_device(0.65)), Some(Severity::Biases));
     assert_eq!(severity_of_time_above(&with_device(0.1)), Some(Severity::Relabels));
-    // Operations merged into one request share its time.
+    // Each operation of a merged request takes the whole time of the request.
     assert_eq!(severity_of_time_above(&Fixture { merged: 4, ..with_device(0.93) }), None);
 }
 

@@ -2,8 +2,8 @@
 //!
 //! D09 fires if latencies cluster at one, two or three ticks of the kernel's scheduler although the device was much
 //! faster. It counts the latencies near these ticks, for every tick rate that kernels use, and compares their number with
-//! neighbouring bands. D13 checks whether the machine slept during a run, whether the counter drifted from the kernel's
-//! clock, and whether the clock is coarse or expensive to read.
+//! neighbouring bands. D13 checks whether the machine slept during a run, whether the CPU's counter (TSC) drifted from the
+//! kernel's clock, and whether the clock is coarse or expensive to read.
 
 use super::cpu::waited_for_cpu;
 use crate::checks::prelude::*;
@@ -61,7 +61,7 @@ pub(super) const TICK_QUANTISED: Check = Check {
 
 const NOT_AT_TICKS: &str = "Latencies do not cluster at the kernel's tick.";
 
-/// Shares of the latencies at one tick rate.
+/// Share of the latencies near the ticks of one rate (`part`), and in the bands next to the ticks (`neighbours`).
 struct AtTicks {
     hz: u32,
     part: f64,
@@ -87,7 +87,7 @@ fn check_tick_quantised(case: &Case) -> Known<Answer> {
         .max_by(|a, b| a.part.total_cmp(&b.part));
     let numbers = evidence([("device_ns", device_ns)]);
     let Some(strongest) = strongest else { return holds(NOT_AT_TICKS, numbers) };
-    // The operations of a busy worker may really take 3 ms. A tick matters only to a task that waits for a CPU.
+    // Operations may really take as long as a tick, such as 3 ms of CPU time. A tick matters only to a task that waits for a CPU.
     if kernel_text::pressure_share(case, kernel_text::CPU_PRESSURE_FILE).or_else(|_| waited_for_cpu(case))?
         < READY_FROM
     {
@@ -253,7 +253,7 @@ fn slept_ns(case: &Case) -> Known<u64> {
     sleeps.into_iter().max().ok_or_else(no_run)
 }
 
-/// Returns the drift of the counter in ppm, or `None` if the kernel's clock is used.
+/// Returns the drift of the CPU's counter in ppm, or `None` if fathom used the kernel's clock.
 fn drift_ppm(case: &Case, by_counter: bool) -> Known<Option<f64>> {
     let end = case.record.end.as_ref();
     let end = end.ok_or("the session was not closed, so the drift of the clock is unknown")?;

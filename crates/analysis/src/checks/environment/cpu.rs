@@ -98,7 +98,7 @@ fn share_of_ceiling(case: &Case) -> Option<f64> {
     Some(per_worker * slowest).filter(|share| share.is_finite())
 }
 
-/// Returns the CPU share of the busiest worker over all runs.
+/// Returns the share of time that the busiest worker was on a CPU, over all runs; `None` if no CPU time was recorded.
 pub(crate) fn busiest_worker_cpu_share(case: &Case) -> Option<f64> {
     shares_by_worker(case).into_iter().map(|shares| shares.on_cpu).max_by(f64::total_cmp)
 }
@@ -260,7 +260,7 @@ pub(crate) fn waited_for_cpu(case: &Case) -> Known<f64> {
     ready_and_wall_ns(case).map(|[ready, wall]| share(ready, wall))
 }
 
-/// Returns the ns that the workers were ready and waited for a CPU, and the ns of all their time.
+/// Returns two sums over the workers in ns: the time in which they were ready but waited for a CPU, and their whole running time.
 fn ready_and_wall_ns(case: &Case) -> Known<[f64; 2]> {
     let (mut ready, mut wall) = (0.0, 0.0);
     for worker in case.workers() {
@@ -398,7 +398,7 @@ fn check_cpu_quota(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Pauses in all runs.
+/// Pauses by a CPU quota: their number, their total time, and the time of the runs.
 struct PausesInRuns {
     times: u64,
     paused_ns: f64,
@@ -424,7 +424,7 @@ fn pauses_in_runs(case: &Case) -> Known<Option<PausesInRuns>> {
     if sum.passed_ns > 0.0 { Ok(Some(sum)) } else { Err("no time passed in the runs".into()) }
 }
 
-/// Returns the ns that a quota paused fathom, if known. The kernel counts a paused thread as waiting for a CPU.
+/// Returns how long a quota paused fathom, in ns; 0 if unknown. The kernel counts a paused thread as waiting for a CPU.
 pub(super) fn paused_ns(case: &Case) -> f64 {
     pauses_in_runs(case).ok().flatten().map_or(0.0, |p| p.paused_ns)
 }

@@ -121,7 +121,7 @@ struct ForeignIo {
     limited: Option<Limited>,
 }
 
-/// Set if fathom's rate has reached the limit of a cgroup.
+/// The state of the disk if fathom's rate has reached the limit of a cgroup.
 #[derive(Clone, Copy)]
 struct Limited {
     /// Whether the disk certainly had headroom.
@@ -641,7 +641,7 @@ fn a_kernel_thread_that_may_have_caused_the_writes_is_named() {
     assert!(fix.starts_with(FOREIGN_IO.fix) && fix.contains("`ps -e | grep ext4lazyinit`"), "{fix}");
     let (sentence, fix) = found(4, "btrfs-balance");
     assert!(sentence.contains("btrfs-balance was moving"), "{sentence} {fix}");
-    // Reads, and a thread that always exists, have another cause.
+    // No thread is named if other processes mostly read, or if the thread always exists.
     for (slot, thread) in [(0, "ext4lazyinit"), (4, "kswapd0")] {
         let (sentence, fix) = found(slot, thread);
         assert!(!sentence.contains("kernel thread") && fix.is_empty(), "{sentence} {fix}");

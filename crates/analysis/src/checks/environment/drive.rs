@@ -91,7 +91,7 @@ fn lowest_layers<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
 
 /// The sensor closest to its limit.
 struct Sensor {
-    /// Directory and driver.
+    /// Directory and driver, such as `hwmon1 (nvme)`.
     name: String,
     /// Reading and limit, in thousandths of a degree.
     reading: i64,
@@ -102,8 +102,8 @@ struct Sensor {
     at_s: f64,
 }
 
-/// Returns the sensor closest to its limit, or `None` if no sensor reports a limit, and why a temperature or a limit is
-/// unknown.
+/// Returns the sensor closest to its limit, or `None` if no sensor reports both a temperature and a limit. The second value
+/// is the reason if a temperature or a limit is unknown.
 fn find_hottest(case: &Case) -> (Option<Sensor>, Known<()>) {
     let mut hottest: Option<Sensor> = None;
     let mut completeness = case.need_run();
@@ -224,7 +224,7 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
 
 /// Minimum ratio of the longest operation of the first interval to the median later operation, and to the longest later operation.
 const WAKE_UP_FACTOR: u64 = 3;
-/// Shortest wake-up. Faster ones look like the start of fathom's threads.
+/// Shortest wake-up. Shorter delays look like the start of fathom's threads.
 const SHORTEST_WAKE_UP_NS: u64 = 1_000_000;
 /// Minimum number of runs, which must all start with a slow operation. In a single run a slow first operation may be
 /// chance, because some interval has to contain the longest operation.

@@ -110,8 +110,8 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
     holds("fathom saw no background work of the file system.", numbers)
 }
 
-/// Returns the name and the work of a kernel thread that works for one of the target's file
-/// systems, if there was one.
+/// Returns the name and the work of a kernel thread that works for a file system of the same kind as a target's; `None` if
+/// there was no such thread.
 pub(super) fn find_active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
     let snapshots =
         case.runs.iter().flat_map(|ran| [Moment::Start, Moment::Stop].map(|moment| ran.snapshot(moment)));
@@ -588,7 +588,7 @@ fn mountstats(normal: u64, direct: u64, server: u64) -> String {
     )
 }
 
-/// A record on NFS whose client answered `hit_percent` percent.
+/// A record on NFS. The client's cache answered `hit_percent` percent of the bytes read. With `Err`, the client's counts could not be read.
 #[cfg(test)]
 fn on_nfs(fixture: &Fixture, hit_percent: Result<u64, &str>) -> Record {
     let mut record = Fixture { kind: "nfs4", ..fixture.clone() }.record();
@@ -637,8 +637,8 @@ fn every_remote_file_system_is_named_and_an_unknown_one_is_not_checked() {
 
 #[test]
 fn only_the_caches_above_all_targets_relabel() {
-    /// Reads from two targets: one on an NFS mount at `/` whose client answered `hit_percent` percent, the other on
-    /// `/other`.
+    /// Reads from an NFS mount at `/` and from a file system of this kind at `/other`. The client's cache answered `hit_percent` and
+    /// `second_hit_percent` percent of the bytes.
     fn with_second(hit_percent: u64, kind: &str, second_hit_percent: u64) -> Record {
         let mut record = on_nfs(&Fixture::honest(), Ok(hit_percent));
         let plan = &mut record.header.plan;

@@ -86,7 +86,7 @@ const CREDIT_NS: f64 = 3600e9;
 /// Maximum rate after a fall, as a share of the rate before it. Base rates are far below burst rates, and noise does
 /// not cause a fall of a fifth.
 const FALLS_TO: Share = Share(0.8);
-/// Maximum variability (standard deviation divided by mean) of a rate that a limiter holds.
+/// Maximum variability (standard deviation divided by mean) of the rate after the fall: a cloud's limiter keeps it constant.
 const FLAT_AFTER: Share = Share(0.03);
 /// Maximum variability of the rate before the fall. It is larger, because the workload may limit that rate.
 const FLAT_BEFORE: Share = Share(0.1);

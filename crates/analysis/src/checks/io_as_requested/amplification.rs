@@ -157,7 +157,7 @@ fn allowed_extra_bytes(case: &Case) -> u64 {
 }
 
 /// Above this number of bytes written per requested byte, the rate is biased. Direct overwrites stay below 1.05 on ext4
-/// and xfs, and small stable writes, one at a time, need 1.7 or more.
+/// and xfs. Small writes that are made stable one by one reach 1.7 or more.
 const WRITE_AMPLIFIED_ABOVE: f64 = 1.2;
 
 pub(super) const WRITE_AMPLIFIED: Check = Check {
@@ -530,7 +530,7 @@ fn whole_pages_that_the_job_makes_stable_are_a_note() {
         severity_with(delivered, block_bytes, cache, every, SyncCall::Fsync)
     };
     let (note, biased) = (Some(Severity::Note), Some(Severity::Biases));
-    // Each 2300 B touch 1.56 pages on average, and 512 B one page.
+    // A write of 2300 B touches 1.56 pages on average, and a write of 512 B one page.
     assert_eq!(severity(2.78, 2300, Cache::Buffered, Some(1)), note);
     assert_eq!(severity(2.78, 2300, Cache::Dsync, None), note);
     assert_eq!(severity(8.0, 512, Cache::Dsync, None), note);
@@ -542,7 +542,7 @@ fn whole_pages_that_the_job_makes_stable_are_a_note() {
     let after_each = |call| severity_with(2.78, 2300, Cache::Buffered, Some(1), call);
     assert_eq!(after_each(SyncCall::Fdatasync), note);
     assert_eq!(after_each(SyncCall::SyncFileRange), biased, "nothing is stable");
-    // Direct writes and whole pages need no other pages.
+    // Direct writes, and writes of whole pages, explain no bytes beyond the requested ones.
     assert_eq!(severity(2.0, 4096, Cache::DirectDsync, None), biased);
     assert_eq!(severity(2.0, 4096, Cache::Buffered, Some(1)), biased);
 }
@@ -569,13 +569,13 @@ fn it_is_silent_if_d01_found_other_processes() {
     assert_eq!(WRITE_AMPLIFIED.answer(&others.record()), Ok(Answer::DoesNotApply));
 }
 
-/// Buffered writes of 512 B. Every run also reads `part` of their bytes.
+/// Buffered writes of 512 B. Every run also reads `part` times as many bytes as it writes.
 #[cfg(test)]
 fn with_reads(part: f64) -> model::record::Record {
     with_reads_in_first_runs(u64::MAX, part)
 }
 
-/// Buffered writes of 512 B. The first `runs_with_reads` runs also read `part` of their bytes.
+/// Buffered writes of 512 B. Each of the first `runs_with_reads` runs also reads `part` times as many bytes as it writes.
 #[cfg(test)]
 fn with_reads_in_first_runs(runs_with_reads: u64, part: f64) -> model::record::Record {
     let cache = model::job::Cache::Buffered;

@@ -38,7 +38,7 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
               buffered`: one operation at a time, whatever --depth requests.",
     fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
     accept: "Accept it if the application uses this interface. The result's name keeps the true depth.",
-    // With a schedule, pauses or drains, the depth is an upper limit.
+    // With a schedule, pauses or drains, the requested depth is only an upper limit.
     applies: |case| case.stream.depth > 1 && case.stream.submits_without_waiting(),
     ask: Ask::After(&[CheckId::D04], check_depth_not_reached),
     #[cfg(test)]
@@ -195,7 +195,7 @@ pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
 
 fn check_depth_above_queue(case: &Case) -> Known<Answer> {
     let depth = case.depth_mean()?;
-    // An unknown disk may accept more.
+    // A disk that is not known may accept more requests.
     let (layers, completeness) = layers_with_queues(case);
     completeness?;
     // A loop device passes its requests to the disk below, so each kind is a separate limit.
@@ -471,7 +471,7 @@ fn operations_that_wait_above_the_device_are_found() {
     limited.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(limit));
     let Ok(Answer::Finding(f)) = DEPTH_NOT_REACHED.answer(&limited) else { panic!("silent") };
     assert!(f.fix.is_some_and(|fix| fix.contains("D04") && !fix.contains("--workers")));
-    // With four neighbours merged into each request, a quarter of the queue is all of it.
+    // With four merged operations in each request, a quarter of the requested depth at the device is the whole queue.
     let merged = Fixture { device_time_share: 0.9, merged: 4, ..Fixture::honest() };
     assert_eq!(DEPTH_NOT_REACHED.severity(&merged.record()), None);
 }
@@ -572,7 +572,7 @@ fn with_queue_files(of_queue: &[(&str, &str)], of_device: &[(&str, &str)]) -> mo
 
 #[test]
 fn the_queue_depth_of_a_scsi_disk_is_a_limit() {
-    // 31.5 in flight.
+    // On average, 31.5 operations are in flight.
     let at = |depth| DEPTH_ABOVE_QUEUE.severity(&with_queue_files(&[], &[("device/queue_depth", depth)]));
     assert_eq!(at("31\n"), Some(Severity::Note));
     assert_eq!(at("32\n"), None);

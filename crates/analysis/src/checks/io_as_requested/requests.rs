@@ -595,7 +595,7 @@ fn the_sentence_names_the_queue_limit_and_the_fix_can_be_typed() {
 
 #[test]
 fn small_requests_of_other_processes_are_neither_a_split_nor_the_absence_of_merges() {
-    // 1,000 reads of 1 MiB, and other reads of 4 KiB with 4 % of their bytes: ten for each of fathom's.
+    // 1,000 reads of 1 MiB. For each of them, other processes make ten reads of 4 KiB: 4 % of its bytes.
     let large = Fixture { block_bytes: 1 << 20, ops: 1_000, ..Fixture::honest() };
     let with_others = |foreign_ios: u64| Fixture { foreign_ios, ..large.clone() }.record();
     assert!(SPLIT.answer(&with_others(10_000)).is_err_and(|why| why.contains("other processes")));
@@ -606,7 +606,7 @@ fn small_requests_of_other_processes_are_neither_a_split_nor_the_absence_of_merg
     assert!(MERGED.answer(&merge_some(with_others(10_000), 750.0 / 11_000.0)).is_err());
     assert!(MERGED.answer(&with_others(10_000)).is_ok_and(|answer| matches!(answer, Answer::Holds(..))));
 
-    // As many writes as reads. `counters` makes the device's requests, merges and sectors of writes from its requests of reads.
+    // As many writes as reads. `counters` maps the device's read requests to its write requests, write merges and sectors written.
     let with_writes = |mut record: model::record::Record, counters: fn(u64) -> [u64; 3]| {
         for run in &mut record.runs {
             for stream in run.end.iter_mut().flat_map(|end| &mut end.streams) {
@@ -624,14 +624,14 @@ fn small_requests_of_other_processes_are_neither_a_split_nor_the_absence_of_merg
         }
         record
     };
-    // Other reads do not hide that each write became four requests: 1,100 of 11,100 reads of a run (with
-    // the warm-up) are fathom's.
+    // Reads of other processes do not hide that each write became four requests. Of the 11,100 reads of a run (with the
+    // warm-up), 1,100 are fathom's.
     let split = SPLIT.answer(&with_writes(with_others(10_000), |reads| {
         let ops = reads * 11 / 111;
         [ops * 4, 0, ops << 11]
     }));
     assert!(matches!(&split, Ok(Answer::Finding(f)) if f.sentence.contains("write")), "{split:?}");
-    // Reads that were not merged do not hide that three of four writes were, next to small writes of others.
+    // Three of four writes were merged, and other processes made small writes. Unmerged reads do not hide that.
     let merged = with_writes(with_others(0), |ops| [ops / 4 + ops, ops * 3 / 4, (ops << 11) + ops * 8]);
     assert!(MERGED.answer(&merged).is_err_and(|why| why.contains("hide merges")));
 }

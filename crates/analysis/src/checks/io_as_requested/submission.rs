@@ -1,7 +1,7 @@
 //! Whether the engine submitted and completed operations in the way that it promises (B06, B07, B08).
 //!
-//! B06 compares the mean time of submission calls that wait for nothing with the mean latency: such calls
-//! block. B07 counts the threads named `iou-wrk-` among fathom's threads; the kernel does not count the
+//! B06 compares the mean time of submission calls that should not wait with the mean latency: a long call
+//! blocked. B07 counts the threads named `iou-wrk-` among fathom's threads; the kernel does not count the
 //! operations that io_uring passes to them. B08 compares requests for polled completions with `queue/io_poll`
 //! of the devices below the target.
 

@@ -349,7 +349,7 @@ fn sizes_with_odds(sizes: &Sizes, align: u64, target_align: u32) -> Vec<(f64, f6
 
 /// Share of a run by which one worker may end before another.
 const TAIL_ABOVE: Share = Share(0.02);
-/// Nanoseconds that a busy machine may take to wake the threads: some turns of the scheduler.
+/// Nanoseconds that a busy machine may take to wake the threads: some time slices of the scheduler.
 const TAIL_NS: u64 = 50_000_000;
 /// The load was uneven if the least busy worker completed less than this share of the busiest
 /// worker's operations.
@@ -389,7 +389,7 @@ struct Imbalance {
     least_by_most: f64,
     /// Time between the end of the first worker and that of the last, or 0 if waking and draining explain it.
     tail_ns: f64,
-    /// The same time as a share of the run.
+    /// `tail_ns` as a share of the run.
     tail_share: f64,
 }
 
@@ -619,7 +619,8 @@ fn a_range_has_the_mean_and_variance_of_its_sizes() {
     assert!((variance / (4096.0 * 4096.0) - 1.25).abs() < 1e-9, "{variance}");
 }
 
-/// A record whose workers did `ops` operations each. The last worker ends `early_ns` before the others.
+/// A record with one worker for each entry of `ops`, which is the worker's number of operations. The last worker ends `early_ns` before the
+/// others.
 #[cfg(test)]
 fn uneven(ops: &[u64], early_ns: u64) -> model::record::Record {
     let workers = ops.len() as u32;

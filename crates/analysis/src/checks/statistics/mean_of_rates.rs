@@ -66,7 +66,7 @@ fn require_all_intervals(ran: &CaseRun) -> Known<()> {
     }
 }
 
-/// A record whose intervals hold `tenths` tenths of their operations.
+/// A record whose intervals contain only `tenths` tenths of the operations.
 #[cfg(test)]
 fn with_tenths(tenths: u64) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();

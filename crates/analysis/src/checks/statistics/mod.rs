@@ -42,14 +42,14 @@ fn is_long(seconds: f64) -> bool {
     seconds >= LONG_S - 0.1
 }
 
-/// Whether a run has a step (E02). The two levels of such a run look like two groups of latencies or like stalls, so
-/// other checks leave it to E02.
+/// Whether a run has a step (E02). Then E01, E03, E07 and E09 do not apply: the two levels of such a run look like a drift, a warm-up,
+/// two groups of latencies, or stalls.
 fn has_step(case: &Case) -> bool {
     series_of_runs(case).is_ok_and(|all| find_cliff(&all).is_some())
 }
 
-/// A record with `rows` intervals over `seconds` seconds. `rate` gives the operations per second by run and by
-/// share of time. The totals match the intervals.
+/// A record with `rows` intervals over `seconds` seconds. `rate` maps the index of a run and the elapsed share of its time (0 to 1) to
+/// operations per second. The totals match the intervals.
 #[cfg(test)]
 pub(crate) fn shaped(
     fixture: &crate::fixture::Fixture,

@@ -135,8 +135,8 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
 /// Minimum factor by which the median latency grows from one quarter of a run to the next. If a backlog grows steadily
 /// from zero, the median triples, then grows by two thirds and two fifths.
 const GROWS_BY: f64 = 1.25;
-/// If the latency grows by a share of the window, the load exceeds the capacity by the same share. Up to this share it
-/// is noise.
+/// If the latency grows by a share of the window, the load exceeds the capacity by the same share. Growth up to this
+/// share is noise.
 const TOO_MUCH_ABOVE: Share = Share(0.002);
 /// Minimum number of intervals of a run.
 const FEWEST_ROWS: usize = 8;
@@ -209,7 +209,7 @@ struct Growth {
     first_ns: f64,
     last_ns: f64,
     grows_steadily: bool,
-    /// Growth of the latency divided by time, which is the share of the load beyond the capacity.
+    /// Growth of the median latency divided by the time in which it grew: the share by which the load exceeds the capacity.
     too_much: f64,
 }
 

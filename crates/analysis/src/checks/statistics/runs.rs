@@ -211,7 +211,7 @@ fn five_percent_is_a_note_and_twenty_five_percent_biases() {
     let Ok(Answer::Finding(f)) = RUNS_DISAGREE.answer(&uneven(&[9_000.0, 10_000.0, 11_000.0])) else {
         panic!("silent")
     };
-    // A deviation of 10 % of logarithms: (2 x 0.1 / ln 1.025)^2.
+    // The runs needed for a deviation of 10 %, on logarithms: (2 x 0.1 / ln 1.025)^2.
     assert!(
         f.severity == Severity::Note && f.fix.as_ref().unwrap().contains("about 66 runs in total"),
         "{:?}",

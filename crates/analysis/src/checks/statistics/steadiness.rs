@@ -50,7 +50,7 @@ pub(super) const NOT_STEADY: Check = Check {
           longer --time (`--time 10m`), or a --warmup that covers the change (`--warmup 60s`). `fathom show \
           --explain FILE` prints the rate for each second.",
     accept: "Accept it if you want to measure the change over time.",
-    // E02 reports steps, with all levels.
+    // E02 reports steps, with the rate on each level.
     applies: |case| case.unsteady_rounds.is_some() || (!case.stream.load_changes() && !has_step(case)),
     ask: Ask::Alone(check_not_steady),
     #[cfg(test)]
@@ -83,7 +83,7 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
         } else {
             ["at the beginning", "at the end of a fitted line"]
         };
-        // Relative to the mean of each run, so that the rates agree with the share. A steep line may begin below zero.
+        // Averages the rates as shares of each run's mean, so that they agree with `share`. A steep line may begin below zero.
         let rate = |relative: f64| show_rate((mean_of(|change| change.mean) * relative).max(0.0));
         return finding!(
             Severity::Biases,

@@ -12,7 +12,7 @@ use crate::figures::{MAX_RATE_ERROR, MIN_WINDOW_NS, MIN_WINDOW_OPS, TICK_NS, Too
 /// Below this number of measured seconds, periodic work is missed: ext4 commits its journal and the kernel writes back
 /// old pages every five seconds.
 const SECONDS_FROM: f64 = 5.0;
-/// Share of its capacity that a consumer flash drive may use as a fast cache.
+/// Share of the capacity that a consumer flash drive may use as a fast cache.
 const FAST_SHARE: Share = Share(0.10);
 /// Largest fast cache of a drive.
 const FAST_AT_MOST: u64 = 100_000_000_000;

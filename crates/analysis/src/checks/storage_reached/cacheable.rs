@@ -1,8 +1,8 @@
 //! Whether reads can come from a cache because of their region or their order (A15, A16, A17).
 //!
 //! A15 compares the tested region with the caches of drives and controllers and, unless A01 or A09 measured the
-//! page cache, with the memory of the machine. A16 computes how many reads return to blocks of the same run, from the
-//! order of offsets, the bytes read and the span. It does not apply to replays and to distributions that
+//! page cache, with the memory of the machine. A16 computes how many reads return to blocks that the run already read,
+//! from the order of offsets, the bytes read and the span. It does not apply to replays and to distributions that
 //! repeat by design (Zipf, Pareto, normal, zones). A17 compares the first and the second read of the same
 //! blocks, made before the runs, with a rank test: a cache below fathom or a lazily loaded volume makes the two reads differ.
 
@@ -305,7 +305,7 @@ fn check_first_touch<'a>(case: &Case<'a>) -> Known<Answer> {
         completeness?;
         return holds("The first read of a block took as long as the second.", numbers);
     }
-    // A burst of another process may slow reads of one list only.
+    // A burst of another process may slow only the first or only the second reads.
     if let Some(others) =
         case.foreign_amount_during_probes().filter(|o| o.ops > FLOOR_IOS || o.bytes > FLOOR_BYTES)
     {
@@ -476,7 +476,7 @@ fn a_burst_by_another_process_is_not_checked() {
         let mut record = with_second_reads(&Fixture::honest(), 20_000);
         let mut idle = record.evidence[0].clone();
         idle.moment = Moment::IdleStart;
-        // By this moment, the disk did 128 sample reads and those of other processes.
+        // By this moment, the disk did 128 sample reads, and `ios` reads of other processes.
         let text = idle.files["/sys/block/vda/stat"].clone().unwrap();
         let written: Vec<&str> = text.split_ascii_whitespace().skip(4).collect();
         let (requests, sectors) = (128 + ios, (128 + ios) * 8);

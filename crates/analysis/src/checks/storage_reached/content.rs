@@ -129,12 +129,11 @@ const COMPRESS_ABOVE: f64 = 10.0;
 /// Above this percentage of copies among the 4096 measured blocks, the rate is biased. Fewer copies make no device noticeably
 /// faster.
 const DEDUP_ABOVE: f64 = 5.0;
-/// At this percentage of savings or above, storage that compresses keeps almost nothing, such as for zeros.
+/// At this percentage of savings or above, storage that compresses stores almost nothing, as with zeros.
 const NOTHING_LEFT: f64 = 95.0;
 /// Percentage points by which a measured share may exceed the requested one. The measurement samples 4096 blocks.
 const REQUEST_TOLERANCE: f64 = 3.0;
-/// File systems that can compress. All but zfs show it in a mount option or an attribute of the
-/// file.
+/// File systems that can compress. All but zfs show in a mount option or a file attribute whether they do.
 const CAN_COMPRESS: &[&str] = &["btrfs", "bcachefs", "f2fs", "zfs", "ubifs"];
 
 pub(super) const PAYLOAD_TOO_EASY: Check = Check {

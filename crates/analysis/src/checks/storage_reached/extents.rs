@@ -1,9 +1,9 @@
 //! What the blocks of the file are: never written, inline, encoded, or shared (A04, A06, A07, A21).
 //!
 //! All four read the extent map of the file (FIEMAP). A04 measures the share of holes and unwritten extents at the
-//! start and end of each run, or before the first run if none was measured. A06 finds files whose bytes are in the
+//! start and end of each run, or before the first run if no run completed. A06 finds files whose bytes are in the
 //! inode or share a block with other files. A07 finds compressed and encrypted extents before each run and, if the job
-//! writes, after its final sync. A21 finds extents shared with a copy or snapshot, and files that gain extents during
+//! writes, after the run's final sync. A21 finds extents shared with a copy or snapshot, and files that gain extents during
 //! a run: their writes go to new blocks.
 
 use crate::checks::prelude::*;
@@ -178,9 +178,8 @@ fn check_encoded_extents(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Biases, sentence, numbers).found()
 }
 
-/// Returns the largest known share of encoded bytes at the start of any run and, if the stream
-/// writes, after its final sync: the file system may encode written data as late as that. The
-/// second value is the reason if a share is unknown.
+/// Returns the largest known share of encoded bytes at the start of any run and, if the stream writes, after any run's final sync, because
+/// the file system may encode written data only then. The second value is the reason if a share is unknown.
 fn encoded_share(case: &Case) -> (f64, Known<()>) {
     let (mut maps, mut completeness) = split_known(case.extents());
     if case.does(Kind::Write) {

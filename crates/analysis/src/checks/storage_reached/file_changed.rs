@@ -127,7 +127,7 @@ fn check_file_changed(case: &Case) -> Known<Answer> {
     Detail::new(change.severity(), change.sentence(path), numbers).found()
 }
 
-/// Whether other hosts of this measurement write the file in other runs. A later run of this host may then see the change.
+/// Whether other hosts of this measurement may write the file in other runs. A later run of this host may then see the change.
 fn is_written_by_hosts(case: &Case, target: usize) -> bool {
     let plan = &case.record.header.plan;
     plan.common(target).is_some() && plan.streams().any(model::job::Stream::changes_targets)
@@ -137,7 +137,8 @@ fn is_file(case: &Case, target: usize) -> bool {
     case.record.header.plan.targets.get(target).is_some_and(|t| matches!(t.role, Role::File | Role::Made))
 }
 
-/// Returns the changes to a target over all attempts at all runs, including discarded ones, and why others are unknown.
+/// Returns the changes to a target over all attempts at all runs, including discarded attempts. The second value is the reason if further
+/// changes may be unknown.
 fn changes(case: &Case, target: usize, only_read: bool) -> (Vec<Change>, Known<()>) {
     let plan = &case.record.header.plan;
     // Only a file of the user is compared between runs: a resumed session makes fathom's own files
@@ -186,7 +187,7 @@ fn add_changes(then: &TargetState, now: &TargetState, only_read: bool, out: &mut
     out.extend((after.links < before.links).then_some(Change::NameLost));
     if only_read {
         let moved = matches!((&then.extents, &now.extents), (Some(Ok(a)), Some(Ok(b))) if a != b);
-        // A thread of the file system may free blocks allocated beyond the end.
+        // A thread of the file system may free blocks allocated beyond the end of the file.
         let freed = after.allocated_bytes < before.allocated_bytes.min(after.bytes);
         out.extend((moved || freed).then_some(Change::Extents));
         let written = before.modified_ns != after.modified_ns;

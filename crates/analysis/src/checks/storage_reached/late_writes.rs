@@ -1,7 +1,7 @@
 //! Writes that were acknowledged but had not reached the device (A09, A10).
 //!
 //! A09 checks the state before the final sync: it compares the bytes written with the bytes at the device, and
-//! counts dirty pages. A10 checks the state after the sync: it counts dirty pages that this process dropped, and
+//! counts dirty pages. A10 checks the state after the sync: it counts dirty pages that fathom dropped, and
 //! compares the bytes at the device with the distinct blocks written. A02 and A22 report direct writes that did not arrive.
 
 use crate::case::amplified;
@@ -75,7 +75,8 @@ fn in_memory_finding(case: &Case, in_memory: f64, mut numbers: Evidence) -> Know
     Detail::new(Severity::Relabels, sentence, numbers).relabelled(Rename::Medium("page cache".into())).found()
 }
 
-/// Returns the write rate in MB/s with the final sync counted as part of the time.
+/// Returns the write rate in MB/s with the final sync counted as part of the time. `None` if other streams write too, or if a final sync
+/// failed.
 fn rate_with_sync(case: &Case) -> Option<f64> {
     // The final sync covers the writes of all streams.
     if case.others_write() {
@@ -86,7 +87,7 @@ fn rate_with_sync(case: &Case) -> Option<f64> {
     (ns > 0.0).then(|| bytes / ns * 1e3)
 }
 
-/// Share of the written bytes that may have been dropped: at most a temporary file of fathom itself.
+/// Harmless share of dropped bytes among the written bytes: fathom may drop a temporary file of its own.
 const DROPPED_ABOVE: Share = Share(0.01);
 /// Share of the distinct blocks written that the device must have received by the end of the final sync. The number of distinct
 /// blocks follows from the order of offsets, to a few percent.

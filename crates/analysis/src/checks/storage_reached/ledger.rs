@@ -124,7 +124,7 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let explained = EXPLAIN_MISSING.iter().any(|id| earlier.finds(*id));
     let missing = if is_direct && !explained { ledger.missing(case) } else { None };
     let charged = ledger.describe_excess_charge();
-    // If the device did every direct operation that fathom issued, the number holds, whatever was charged.
+    // If the device did every direct operation that fathom issued, the result is correct, whatever was charged.
     let only_charged = if is_direct && !explained && missing.is_none() { charged.clone() } else { None };
     let contradiction = if only_charged.is_some() { None } else { charged.or(missing) };
     let mut numbers = evidence([
@@ -231,7 +231,7 @@ struct Ledger {
     /// until the stop for direct writes. The kernel charges a request when it is submitted, and the
     /// disk may complete it after the stop.
     disk_written_bytes: u64,
-    /// Bytes in flight when the counters were read.
+    /// Upper bound of the bytes in flight when the counters were read.
     in_flight: f64,
     /// Bytes by which counts may differ because the kernel's files are read one after the other, plus read-ahead in
     /// flight at the end.
@@ -313,7 +313,7 @@ impl Ledger {
         })
     }
 
-    /// Describes operations beyond the requests and merges that the device counted.
+    /// Describes a shortage: the device counted fewer requests and merges than fathom issued operations. `None` without one.
     fn describe_missing_requests(&self, issued: Amount, done: BlockFlow) -> Option<String> {
         let seen = done.ios.saturating_add(done.merges);
         let most = seen as f64 * (1.0 + WITHIN.0) + self.device.in_flight as f64;
@@ -526,7 +526,7 @@ fn three_percent_missing_is_void_and_ten_percent_is_left_to_a01() {
     assert!(matches!(at(0.9), Ok(Answer::Holds(..))), "A01 says why");
 }
 
-/// A record whose last snapshot charges `read_bytes`.
+/// A record in which the kernel has charged `read_bytes` of reads to fathom by the last snapshot.
 #[cfg(test)]
 fn charged(fixture: &Fixture, read_bytes: u64) -> model::record::Record {
     let mut record = fixture.record();

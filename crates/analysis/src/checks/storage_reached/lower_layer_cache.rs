@@ -469,7 +469,7 @@ fn reads_by_other_processes_below_do_not_hide_a_cache() {
         LOWER_LAYER_CACHE.answer(&with_other_reads(&Fixture::honest_loop())),
         Ok(Answer::Holds(..))
     ));
-    // Unknown: either nothing arrived, or nothing is charged there.
+    // It is unknown whether nothing arrived at the disk, or whether the kernel charges nothing there.
     let all_cached = with_other_reads(&Fixture { leaf_share: Some(0.0), ..Fixture::honest() });
     assert!(LOWER_LAYER_CACHE.answer(&all_cached).is_err_and(|why| why.contains("0 B of ")));
     let mut volume = all_cached;

@@ -51,7 +51,7 @@ pub(super) const CHECKS: &[Check] = &[
     ledger::UNACCOUNTED,
 ];
 
-/// A record with changed single reads.
+/// A record in which `change` changed the probes: the single reads before the runs.
 #[cfg(test)]
 fn with_probe(fixture: &Fixture, change: impl Fn(&mut Known<Probe>)) -> Record {
     let mut record = fixture.record();
@@ -59,7 +59,7 @@ fn with_probe(fixture: &Fixture, change: impl Fn(&mut Known<Probe>)) -> Record {
     record
 }
 
-/// A record with changed extent maps.
+/// A record in which `change` changed the extent maps. It gets the moment of each map.
 #[cfg(test)]
 fn with_extents(fixture: &Fixture, change: impl Fn(Moment, &mut Extents)) -> Record {
     let mut record = fixture.record();

@@ -1,7 +1,7 @@
 //! Results that are faster than the hardware can be (A18, A19, A20).
 //!
 //! A18 fires if the median latency of direct reads is below that of the fastest media and no
-//! earlier check (A01, A02) explains it; holes (A04) soften it to biased. A19 compares the best run
+//! earlier check (A01, A02) explains it. If holes (A04) explain it, the result is only biased. A19 compares the best run
 //! with the PCI Express or SATA link of the drives, or with the memory copy rate of the self test
 //! if the target is memory. A20 compares random direct reads of a rotational disk with the time of
 //! half a turn, and with the shortest time per operation that such disks reach at high depth.
@@ -112,7 +112,7 @@ pub(super) const ABOVE_CEILING: Check = Check {
 
 /// The bandwidth limit of a link or of memory.
 struct Ceiling {
-    /// Bytes per second in each direction.
+    /// Bytes per second: of each direction, or of both directions together if `is_shared`.
     bytes_per_s: f64,
     /// Whether both directions share the bandwidth.
     is_shared: bool,

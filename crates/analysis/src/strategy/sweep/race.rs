@@ -34,7 +34,7 @@ pub const FRESH_RUNS: usize = 5;
 /// cell make four pairs.
 pub const FEWEST_REPEATS: usize = 4;
 
-/// Minimum number of pairs for deciding a race before its time is up.
+/// Minimum number of pairs of successive runs of one cell, over all cells, for deciding a race before its time is up.
 const REPEATS_TO_DECIDE: usize = 8;
 
 /// A cell of a race with its runs so far.
@@ -84,7 +84,7 @@ pub struct Race {
 /// How a race was decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// Index of the winning cell; `None` if every cell failed.
+    /// Index of the winning cell; `None` if no cell has a valid run.
     pub winner: Option<usize>,
     /// Cheaper cells that may be as fast, the cheapest first.
     cheaper: Vec<usize>,
@@ -97,7 +97,7 @@ pub struct Rivals {
     pub within_noise: Vec<usize>,
     /// How many of the cells, counted from the first, may be faster by more than the tolerance.
     pub above_tolerance: usize,
-    /// Upper bound on how much faster any cell may be, as a logarithm.
+    /// Upper bound on how much faster than the winner any cell may be, as a logarithm.
     pub bound: f64,
 }
 
@@ -133,7 +133,7 @@ impl RacingCell {
         !self.failed && self.rounds.last() != Some(&round)
     }
 
-    /// Returns the runs of the race; none of a failed cell.
+    /// Returns the runs of the race; empty if the cell failed.
     fn scored_runs(&self) -> Vec<ScoredRun> {
         if self.failed {
             return Vec::new();
@@ -245,7 +245,7 @@ impl Race {
         open.into_iter().flatten().filter_map(|at| self.cells.get(*at)).filter(|cell| cell.is_due(self.round))
     }
 
-    /// Returns the cells without a failed run.
+    /// Returns the cells without a failed run, each with its index.
     pub(super) fn without_failures(&self) -> impl Iterator<Item = (usize, &RacingCell)> {
         self.cells.iter().enumerate().filter(|(_, cell)| !cell.failed)
     }
@@ -293,7 +293,8 @@ impl Race {
     }
 
     /// Returns the cells that the next round of an adaptive search measures: the best cell, and the cells that may be
-    /// faster by more than the tolerance. All cells while the noise is unknown. Empty if the race is decided.
+    /// faster by more than the tolerance. All cells while there are fewer than [`REPEATS_TO_DECIDE`] pairs of repeats.
+    /// Empty if the race is decided.
     pub(super) fn choose_contenders(&self) -> Vec<usize> {
         let levels = self.fit_levels();
         let Some(best) = self.find_best(&levels) else { return Vec::new() };
@@ -406,8 +407,8 @@ impl Race {
     }
 
     /// Returns the cell that a reader would expect in place of [`Self::cheapest_equal`], with its lead over the winner as a
-    /// logarithm. This is the cell with the best figures among the cheaper cells within the tolerance of the winner's figures.
-    /// `None` if no cheaper cell is within the tolerance.
+    /// logarithm. This is the cell with the best figures among those that cost less than [`Self::cheapest_equal`] and whose
+    /// figures are within the tolerance of the winner's. `None` if there is no such cell.
     pub fn passed_over(&self) -> Option<(&RacingCell, f64)> {
         let (winner, named) = (self.winner()?, self.cheapest_equal()?);
         let best = sample::mean(winner.figure_scores());
@@ -473,8 +474,7 @@ const EXTRA_JUDGEMENTS: f64 = 4.0;
 /// A trimmed mean leaves out the slowest and the fastest runs of a cell: at either end, the number of runs divided by this.
 const TRIM_DIVISOR: usize = 5;
 
-/// The noise is estimated from the difference that this share of all pairs of successive runs does
-/// not exceed.
+/// The noise is estimated from this quantile of the differences between successive runs.
 const SHARE_OF_PAIRS: f64 = 0.9;
 /// A normal deviate is within this many standard deviations with the probability [`SHARE_OF_PAIRS`].
 const DEVIATIONS_OF_SHARE: f64 = 1.645;
@@ -498,7 +498,7 @@ const MANY_PAIRS: usize = 30;
 /// all cells.
 const COMMON_NOISE_WEIGHT: f64 = 2.0;
 
-/// Growth of a variance through trimming, for normal noise.
+/// Factor by which trimming increases the variance of normal noise.
 const TRIMMED_VARIANCE: f64 = 1.1;
 
 const FIT_ITERATIONS: usize = 5;
@@ -529,7 +529,7 @@ pub(super) struct Levels {
     pub(super) deviation: Option<f64>,
     /// Number of pairs of successive runs of one cell, over all cells.
     pub(super) pairs: usize,
-    /// Student's one-sided factor.
+    /// One-sided quantile of Student's t: a bound is this many standard errors away; infinite if unknown.
     factor: f64,
 }
 

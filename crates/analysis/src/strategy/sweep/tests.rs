@@ -436,7 +436,7 @@ fn a_cheaper_cell_within_the_tolerance_that_was_not_confirmed_is_passed_over() {
     let (cell, lead) = race.passed_over().unwrap();
     assert_eq!((cell.job, cell.has_fresh_runs(), cell.figure_scores().len()), (0, false, RUNS as usize));
     assert!((lead + 1.02_f64.ln()).abs() < 1e-9, "{lead}");
-    // The same for a cell that is clearly slower.
+    // A cell that is clearly slower is not passed over.
     let search = play_race(&grid, |job, _| if job == 2 { 1e9 } else { 0.5e9 });
     assert!(search.races[0].passed_over().is_none());
 }

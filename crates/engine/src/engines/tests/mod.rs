@@ -111,8 +111,8 @@ fn op(kind: Kind, offset: u64, length: u32) -> Op {
     Op { offset, length, kind, ..Op::NONE }
 }
 
-/// Executes operations with all slots in flight and returns their results in order. `before` gets the slot before its operation, `after` when
-/// it has completed.
+/// Executes operations with all slots in flight and returns their results in order. `before` gets the buffer of an operation before it is
+/// queued, `after` gets the buffer and the result after the completion.
 fn execute(
     engine: &mut dyn Queue,
     depth: u32,

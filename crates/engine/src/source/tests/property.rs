@@ -4,12 +4,12 @@ use super::*;
 use model::job::{Line, Mix, PerKind, Positions, Strided, ThinkLaw};
 use proptest::prelude::*;
 
-/// Sizes: usually a multiple of the unit, rarely any number.
+/// Sizes: usually a multiple of the unit, in rare cases an arbitrary number.
 fn some(unit: u32, most: u32) -> impl Strategy<Value = u32> {
     prop_oneof![200 => (1..=most).prop_map(move |k| k * unit), 1 => 0..100_000_u32, 1 => Just(u32::MAX)]
 }
 
-/// Distances: zero or a multiple of the unit, rarely any number.
+/// Distances: zero or a multiple of the unit, in rare cases an arbitrary number.
 fn far(unit: u32) -> impl Strategy<Value = u64> {
     let some = (0..60_u64).prop_map(move |k| k * u64::from(unit));
     prop_oneof![100 => Just(0), 100 => some, 1 => 0..1_000_000_u64, 1 => any::<u64>()]

@@ -122,7 +122,7 @@ fn a_limit_schedules_operations_and_bytes() {
     shared.targets = vec![0, 1];
     let six = times(&shared, 3, 100);
     assert_eq!((six[0], six[599]), (0, 990_000_000));
-    // The time of an operation follows from the bytes before it.
+    // The time of an operation depends on the bytes of all earlier operations.
     let mut sizes = limited(0.0, 1e9);
     resize(&mut sizes, &Sizes::Split(vec![(512, 1), (8192, 1)]));
     let ops = drawn(&sizes, 1000);
@@ -164,7 +164,7 @@ fn syncs_after_a_fraction_of_writes_are_evenly_spread() {
             } else {
                 writes += 1;
             }
-            // The calls are never early, and at most one write late.
+            // Syncs are never early, and at most one write late.
             let due = writes * i64::from(calls) - syncs * i64::from(every);
             assert!((0..i64::from(every + calls)).contains(&due), "{every} {calls}: {writes} {syncs}");
         }
@@ -172,7 +172,7 @@ fn syncs_after_a_fraction_of_writes_are_evenly_spread() {
     }
 }
 
-/// Returns the index of dispersion of arrivals in intervals of a length in ns.
+/// Returns the index of dispersion of the number of arrivals per interval of `stretch_ns`.
 fn dispersion(times: &[u64], stretch_ns: u64) -> f64 {
     let last = times.last().copied().unwrap_or(0) / stretch_ns;
     let mut counts = vec![0.0; last as usize];
@@ -196,7 +196,7 @@ fn bursty_arrivals_have_the_theoretical_rate_and_dispersion() {
         assert!((found / theory - 1.0).abs() < share, "{found}, not {theory}");
     };
     let rate = |times: &[u64]| times.len() as f64 / (times[times.len() - 1] as f64 / 1e9);
-    // Geometric batches: E B^2 / E B = 2 b - 1 at any length.
+    // Geometric batches: the dispersion is E B^2 / E B = 2 b - 1 for any interval length.
     let batches = at(Arrivals::Batch { mean: 4.0 });
     is(rate(&batches), iops, 0.03);
     is(dispersion(&batches, 10_000_000), 7.0, 0.05);

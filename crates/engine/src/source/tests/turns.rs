@@ -59,8 +59,8 @@ fn periods_continue_across_turns_by_one_clock() {
     stream.turns[1].access.lines[0].burst = 10;
     let mut due = 0;
     for (at, op) in drawn(&stream, 2000).into_iter().enumerate() {
-        // Of 45 operations, turns of 3 and of 2 operations begin a burst with each operation. After each of these turns come two bursts
-        // of ten.
+        // A cycle has 45 operations: 3, 20, 2 and 20. Each operation in the turns of 3 and 2 begins a burst. The turns of 20 have two
+        // bursts of ten.
         let begins = match at % 45 {
             0..3 | 23..25 => true,
             place @ 3..23 => (place - 3) % 10 == 0,

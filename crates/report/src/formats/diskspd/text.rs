@@ -147,7 +147,7 @@ impl Span {
         }
     }
 
-    /// Returns the number of complete buckets in the measured time.
+    /// Returns the number of complete buckets in the requested duration.
     pub(super) fn buckets(&self) -> usize {
         (u64::from(self.requested.duration_s) * 1000 / u64::from(self.requested.bucket_ms.max(1))) as usize
     }

@@ -286,7 +286,7 @@ pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
 }
 
 /// Returns the idle time of the CPUs in percent over all phases: the mean, and if requested the value of each CPU.
-/// `None` if not requested, or if the kernel did not report it.
+/// `None` if the user did not request the idle time, or if the kernel did not report it.
 pub(super) fn idleness(jobs: &[Job]) -> Option<(f64, Vec<(u32, f64)>)> {
     let members = || jobs.iter().flat_map(|job| &job.members);
     let asked = members().find_map(|member| member.observed.typed.as_ref()?.idle)?;
@@ -390,7 +390,7 @@ fn latencies_by_priority(own: &[&ObservedKind]) -> Vec<([u32; 2], Distribution)>
     all.into_iter().map(|(number, latencies)| (number, latencies.into_iter().collect())).collect()
 }
 
-/// Samples of a rate over the steps of a time series.
+/// Statistics of a rate that is sampled once per step of a time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RateSamples {
     /// Number of samples.
@@ -401,7 +401,7 @@ pub(super) struct RateSamples {
     pub(super) max: u64,
     /// Arithmetic average, in the unit of the rate; 0 without samples.
     pub(super) mean: f64,
-    /// Standard deviation.
+    /// Standard deviation, in the unit of the rate; 0 with fewer than two samples.
     pub(super) deviation: f64,
 }
 
@@ -430,8 +430,8 @@ impl RateSamples {
         }
     }
 
-    /// Returns the mean in percent of the group's rate in bytes per second. The samples must be in
-    /// KiB/s.
+    /// Returns the mean, which must be in KiB/s, as a percentage of the group's rate, which is in bytes
+    /// per second: at most 100, and 0 without samples or without a rate.
     pub(super) fn percent_of(&self, group_bytes_per_s: f64) -> f64 {
         if self.count == 0 || group_bytes_per_s <= 0.0 {
             return 0.0;
@@ -568,7 +568,7 @@ impl Depths {
     }
 }
 
-/// Number of percentiles in a terse line.
+/// Number of percentiles of each direction in a terse line.
 pub(super) const TERSE_PERCENTILES: usize = 20;
 
 /// Upper limits of the latency columns. The columns of nanoseconds and microseconds end at 1000. The columns of

@@ -71,7 +71,7 @@ fn write_job_intro(jobs: &[Job], to: Out) -> io::Result<()> {
 }
 
 /// Returns the depth that the user typed; `None` if the user typed none. A synchronous engine does
-/// not reach it, but fio prints it.
+/// not reach this depth, but fio prints it.
 fn typed_depth(member: &Member) -> Option<u32> {
     let typed = member.observed.typed.as_ref()?;
     let mut options = typed.stream.options.iter().chain(&typed.defaults);
@@ -310,7 +310,7 @@ fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     table("  IO depths    ", DEPTH_LEVELS, level)?;
     table("     submit    ", CALL_LEVELS, submit)?;
     table("     complete  ", CALL_LEVELS, complete)?;
-    // Fill up to three columns. If all directions are reported together, the others are 0.
+    // fio always prints three columns. If all directions are reported together, the second and third are 0.
     let mut all: Vec<Direction> = job.directions().into_iter().map(|(_, direction)| direction).collect();
     all.resize_with(DIRECTIONS.len(), Direction::default);
     let joined =
@@ -393,7 +393,7 @@ pub fn verdict(report: &Report) -> String {
         let mut checks = report.checks.iter().filter(|f| f.about.contains(&result.name));
         checks.any(|f| f.severity == Some(Severity::Relabels))
     };
-    // No finding relabels the results of engines without storage or data, but fio's lines about them look like those of real I/O: name what
+    // No finding relabels the results of engines without storage or data. fio's lines about them look like those of real I/O, so name what
     // was measured.
     for result in report.results.iter().filter(|r| r.renamed && !r.void && !by_a_finding(r)) {
         lines.push(format!("  {} is {}", result.name, result.true_name));

@@ -41,7 +41,7 @@ pub(super) fn page(version: &str, title: &str, header: &[String], sections: &[St
     shell.render().unwrap_or_default()
 }
 
-/// Version in pages of reports that do not record one.
+/// Version of this program, for pages of reports that do not record a version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Writes a page with the version of this program; see [`page`].

@@ -78,8 +78,8 @@ impl Plot {
         }
     }
 
-    /// Sets the points at which the crosshair stops, with their texts. If there are more than
-    /// [`MAX_STOPS`] points, keeps only every second one, every third one and so on.
+    /// Sets the points at which the crosshair stops, with their texts. Of more than [`MAX_STOPS`] points,
+    /// keeps every second, every third and so on, so that at most [`MAX_STOPS`] remain.
     pub(crate) fn set_crosshair_points(&mut self, points: &[(f64, String)]) {
         let every = points.len().div_ceil(MAX_STOPS).max(1);
         let kept = points.iter().step_by(every).filter(|(x, _)| x.is_finite());
@@ -94,8 +94,8 @@ impl Plot {
         self.x.iter().zip(label_classes(&self.x))
     }
 
-    /// Returns the labels in the drawing, each with the CSS class that hides it if it would overlap
-    /// another one. Only labels in the lowest line, which name the runs, can be hidden.
+    /// Returns the labels in the drawing, each with the CSS class that hides the label if it would
+    /// overlap another label. Only labels in the lowest line, which name the runs, can be hidden.
     fn labels_inside(&self) -> impl Iterator<Item = (&Label, &'static str)> {
         let is_low = |label: &Label| label.class == LOWEST_LINE;
         let low: Vec<Label> = self.labels.iter().filter(|label| is_low(label)).cloned().collect();
@@ -119,7 +119,7 @@ pub(crate) fn spread_labels(mut labels: Vec<Label>, min_distance: f64) -> Vec<La
         let above = labels[at - 1].at + min_distance;
         labels[at].at = labels[at].at.max(above);
     }
-    // Move labels beyond the lower end up again.
+    // Move labels that are now below the drawing back up.
     let mut lowest = SIDE;
     for label in labels.iter_mut().rev() {
         label.at = label.at.min(lowest);
@@ -159,7 +159,7 @@ const LETTER_PX: f64 = 7.0;
 const LABEL_GAP_PX: f64 = 8.0;
 
 /// Returns the CSS class of each label, so that no two shown labels overlap at any of [`LABEL_WIDTHS`]. Labels are centred on their places.
-/// Tries the widths from the narrowest up. Each width keeps the labels of the narrower ones and adds those that fit.
+/// Tries the widths from the narrowest up. Each width keeps the labels of the narrower widths and adds those that fit.
 pub(crate) fn label_classes(labels: &[Label]) -> Vec<&'static str> {
     let half = |at: usize| labels[at].text.chars().count() as f64 * LETTER_PX / 2.0;
     let mut classes = vec![HIDDEN; labels.len()];
@@ -285,7 +285,7 @@ pub(crate) fn line(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     let points: Vec<(f64, f64)> = points.into_iter().collect();
     let mut out = String::new();
     for piece in points.split(|(x, y)| !x.is_finite() || !y.is_finite()).filter(|piece| !piece.is_empty()) {
-        // A single place is visible too.
+        // Draw a single place as a very short line, so that it is visible too.
         if let [(x, y)] = piece {
             out += &format!("M{} {}h.01", coordinate(*x), coordinate(*y));
             continue;

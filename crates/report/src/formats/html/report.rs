@@ -338,7 +338,7 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     };
     let ends = quoted.interval.map(|[low, high]| [mark(low, "◂"), mark(high, "▸")]);
     plot.x = ends.into_iter().flatten().collect();
-    // The labels of a narrow interval would overlap each other.
+    // Leave out the labels of a narrow interval, because they would overlap each other.
     plot.x.retain(|tick| (tick.at - x.along(value)).abs() > 60.0);
     Some(plot)
 }
@@ -536,8 +536,8 @@ fn finding_list(checks: &[Checked], results: usize) -> String {
     FindingList { findings: checks.iter().map(item).collect() }.render().unwrap_or_default()
 }
 
-/// Returns a row for each answer of each check. If the answer is about several results, the row names the first result
-/// and counts the others.
+/// Returns a row for each check, or several rows if the check has different answers for different results. A row names
+/// the first of its results and counts the others.
 fn check_table(checks: &[Checked]) -> String {
     let mut seen = BTreeSet::new();
     let first = checks.iter().filter(|checked| seen.insert((checked.id, checked.outcome, checked.severity)));
@@ -580,7 +580,7 @@ pub(super) fn foot_cards(report: &Report) -> String {
     out + &plain_card("Where and how", &(facts(&machine_facts(report)) + &settings))
 }
 
-/// Returns the commands that repeat the measurement, show it, and compare a later one with it.
+/// Returns the commands that repeat the measurement, show its session, and compare a later session with it.
 fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
     let mut commands = Vec::new();
     let measured = findings::command_line(&report.command);

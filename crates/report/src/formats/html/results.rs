@@ -60,7 +60,7 @@ fn single_result(report: &Report, result: &Measured) -> String {
 const LEDGER_EXPLAINED: &str = "From the top: what fathom issued, what the kernel charged to it, and what each block device completed, including warm-up \
                       and drain. Fewer operations with equal bytes: they were merged; more: split. Fewer bytes: a cache or the file system handled the rest.";
 
-/// Returns the notes on the time series: how to use it, whether the rate was steady, and which runs were measured again.
+/// Returns the notes on the time series: how to use its plot, whether the rate was steady, and which runs were measured again.
 fn time_series_notes(result: &Measured) -> Vec<String> {
     let steady = result.steadiness.as_ref().map(|s| format!("{}: {}", s.state.word(), s.sentence));
     let axis = "All runs on one axis, in the order in which they ran. Drag to zoom, Escape to see all; arrow keys move the crosshair.";
@@ -112,7 +112,7 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
     card(&result.name, &lead, &body)
 }
 
-/// Maximum share of operations that the axis of latency leaves out: the fastest ones.
+/// Maximum share of operations that the axis of latency leaves out. These are the fastest operations.
 const OMITTED_SHARE: f64 = 1e-4;
 /// Distance of labels at the right edge: a line of text, in units of the drawing.
 const LABEL_DISTANCE: f64 = 72.0;
@@ -284,7 +284,7 @@ fn draw_densities(all: &[Histogram], axis: &Axis, device: Option<f64>, link: &st
     plot
 }
 
-/// Returns the number of decades on the axis of rarity: enough for the rarest known share.
+/// Returns the number of decades on the axis of rarity: enough for the smallest known share of operations.
 fn count_decades(all: &[Histogram]) -> f64 {
     let percentiles = all.iter().flat_map(|one| &one.direction.figures.latency_ns.percentiles);
     let ranks = percentiles.filter(|(_, ns)| ns.is_some());
@@ -422,8 +422,8 @@ fn percentile_table(result: &Measured) -> String {
     )
 }
 
-/// Minimum number of operations that took longer than a latency, for the plot to show their share. The same limit
-/// applies to percentiles.
+/// The plot shows the share of operations that took longer than a latency only if there are at least this many such
+/// operations. The same limit applies to percentiles.
 const MIN_BEYOND: u64 = 10;
 
 /// The share of operations in a bucket of latencies.
@@ -456,8 +456,8 @@ struct TailPoint {
     share: f64,
 }
 
-/// Returns the share of operations that took longer than each latency. Ends before the share has
-/// fewer than [`MIN_BEYOND`] operations.
+/// Returns the share of operations that took longer than each latency. Leaves out latencies that
+/// fewer than [`MIN_BEYOND`] operations exceed.
 fn rarity_tail(buckets: &LatencyBuckets) -> Vec<TailPoint> {
     let all = buckets.count();
     let mut remaining = all;
@@ -654,7 +654,7 @@ fn plots_of_a_result_without_a_number_have_a_caveat() -> Result<(), Box<dyn std:
     assert!(!result_cards(&report).contains("number of this result is withheld"));
     let void = Measured { void: true, ..valid.clone() };
     let caveat = "<b>The number of this result is withheld: A04 &#60;HOLES&#62;.</b>";
-    // A card for each plot, or a card for each result: a line above the latencies, and one above the time series.
+    // In both layouts (a card for each plot, a card for each result) the latencies and the time series have the caveat.
     for results in [vec![void.clone()], vec![valid, void]] {
         report.results = results;
         let cards = result_cards(&report);

@@ -378,7 +378,7 @@ fn ratio_row(metric: &Metric) -> IntervalRow {
     }
 }
 
-/// Lists the number of the headline for every run of both sides; `None` if the headline is not
+/// Lists the value of the headline in every run of both sides; `None` if the headline is not
 /// compared.
 fn headline_runs(pairs: &[Pair]) -> Option<String> {
     let pair = pairs.iter().find(|p| p.headline)?;

@@ -498,7 +498,7 @@ impl<'c> CurveDrawing<'c> {
             let at = x.along(load);
             plot.draw("knee", &plot::line([(at, 0.0), (at, SIDE)]));
             let word = if knee.reached { "knee" } else { "knee, or above" };
-            // A label in the right part of the plot ends at its line.
+            // In the right part of the plot, a label is to the left of its line.
             let class = if at > 600.0 { "end" } else { "" };
             plot.labels.push(Label { at, text: format!("{word}: {}/s", show_rate(knee.iops)), class });
         }
@@ -693,7 +693,7 @@ fn work_maps_of_sessions(sweeps: &[(String, &Report, &Sweep)], work: &Work) -> S
     card(&format!("{}: every setting", work.name), &lead, &multiples("tables", small))
 }
 
-/// Describes a cell with all known values, or with `void`, the reason why it has no number.
+/// Describes a cell: its known values or, if `void` is given, this reason why it has no number.
 fn describe_cell(cell: &CellFigures, measure: Measure, void: Option<String>) -> String {
     let named_value = |name: &str, value: Option<String>| value.map(|v| format!("{name} {v}"));
     let interval = cell.interval_of(measure).map(|ends| ends.map(|end| measure.show(end)).join(" to "));

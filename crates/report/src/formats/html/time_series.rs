@@ -111,7 +111,7 @@ impl RunInterval {
     }
 }
 
-/// Returns all intervals of a result.
+/// Returns the intervals of one second of a result, then those at the recorded resolution.
 fn run_intervals(result: &Measured) -> impl Iterator<Item = RunInterval> {
     result
         .series
@@ -353,7 +353,8 @@ impl TimeDrawing<'_> {
         Plot { title, height, x, link: self.link.clone(), ..Plot::default() }
     }
 
-    /// Labels a few runs with number and rate, and all events.
+    /// Labels all events. Also labels each run with its serial number and rate, if there are at most [`MAX_NAMED_RUNS`] runs
+    /// and no common scale.
     fn draw_labels(&self, plot: &mut Plot) {
         let middle = |[from, to]: [f64; 2]| f64::midpoint(from, to);
         if self.result.runs.len() <= MAX_NAMED_RUNS && self.scale.is_none() {
@@ -365,7 +366,7 @@ impl TimeDrawing<'_> {
         }
         for mark in &self.events.marks {
             let at = self.timeline.at(mark.run, mark.second);
-            // A label in the right part of the plot ends at its mark.
+            // In the right part of the plot, a label is to the left of its mark.
             let class = if at > 600.0 { "of-mark end" } else { "of-mark" };
             plot.labels.push(Label { at, text: mark.label.clone(), class });
         }
@@ -564,7 +565,7 @@ const RUN_GAP: f64 = 0.012;
 const MAX_GAPS: f64 = 0.15;
 /// With more runs than this, ticks show the starts of runs instead of seconds.
 const MAX_RUNS_WITH_SECONDS: usize = 12;
-/// Maximum number of run numbers in a small plot.
+/// Maximum number of runs that have a tick in a small plot.
 const MAX_RUN_NUMBERS: usize = 6;
 
 /// The time axis: runs side by side.
@@ -668,7 +669,7 @@ fn tick_step(longest: f64, runs: usize) -> f64 {
 /// Height of a strip in pixels, including the gap above it.
 const STRIP_HEIGHT: u32 = 17;
 
-/// A row of blocks below the plot, which shows a share for each run.
+/// A row of blocks below the plot of rates: a share for each run.
 struct HostStrip {
     name: &'static str,
     description: &'static str,

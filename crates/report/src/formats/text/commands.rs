@@ -6,11 +6,11 @@ use crate::view::findings::affects_number;
 use crate::view::report::{describe_ending, describe_origin};
 use crate::view::results::command_table;
 use crate::view::table::or_dash;
-use model::Known;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse, Exit, Syncs};
 use model::finding::{Outcome, Severity};
 use model::report::Report;
 use model::units::{show_bytes, show_count, show_ns, show_share};
+use model::{Known, distinct};
 
 /// Maximum number of devices with a line in the short report.
 const MAX_DEVICES: usize = 1;
@@ -19,8 +19,8 @@ const MAX_NAMES: usize = 2;
 /// If there are several commands, at most this many of them get a line.
 const MAX_COMMANDS: usize = 4;
 
-/// Prints the part of the report that follows the answer. With `all`, adds every finding, every run and the checks that
-/// were not possible.
+/// Prints the part of the report that follows the answer. With `all`, adds every run, the answer of every check, and the
+/// figures that the short report leaves out.
 pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, all: bool) {
     if let Some(ending) = describe_ending(report) {
         out.paragraph(&ending);
@@ -94,7 +94,7 @@ fn fact(out: &mut Page, name: &str, text: &str) {
     out.prose(&format!("  {name:7}  "), "    ", text);
 }
 
-/// Formats a time, and zero without decimals.
+/// Formats a time; zero is `0 s`.
 fn time(seconds: f64) -> String {
     if seconds == 0.0 { "0 s".into() } else { show_ns(seconds * 1e9) }
 }
@@ -102,10 +102,9 @@ fn time(seconds: f64) -> String {
 /// Prints the verdict, the findings that affect numbers, and the number of checks that were not
 /// possible.
 fn show_verdict(out: &mut Page, report: &Report) {
-    let mut names: Vec<String> =
-        report.checks.iter().filter(|f| affects_number(f)).map(|f| format!("{} {}", f.id, f.name)).collect();
     // Name a finding once, even if several commands have it.
-    names.dedup();
+    let names =
+        distinct(report.checks.iter().filter(|f| affects_number(f)).map(|f| format!("{} {}", f.id, f.name)));
     let word = report.verdict.word();
     let unchecked = report.checks.iter().filter(|f| f.outcome == Outcome::NotChecked).count();
     let rest = if unchecked > 0 { format!("; {unchecked} not checked") } else { String::new() };
@@ -127,7 +126,7 @@ fn describe_times(command: &CommandResult) -> String {
         };
     };
     let time = show_ns(seconds * 1e9);
-    // A failed run has no part in the mean.
+    // The mean leaves out failed runs.
     let count = command.runs.iter().filter(|run| run.exit.is_success()).count();
     match command.seconds_interval {
         Some([low, high]) => format!(

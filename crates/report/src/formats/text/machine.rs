@@ -211,7 +211,7 @@ struct SameAnswers<'a> {
 }
 
 impl SameAnswers<'_> {
-    /// Whether an answer about another device gives the same information. For answers without a problem, the subject decides.
+    /// Whether an answer about another device is the same except for the device. If the check passed, the sentences may differ.
     fn includes(&self, answer: &DoctorAnswer, subject: &str, device: &str) -> bool {
         let Some(first) = self.devices.first() else { return false };
         let is_same = |own: &str, other: &str| own.replace(first, device) == other;

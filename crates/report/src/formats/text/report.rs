@@ -280,8 +280,8 @@ fn show_full_foot(out: &mut Page, report: &Report) {
     }
 }
 
-/// Prints how files are stored, the first notes in at most `lines_each` lines each, the number of the other notes, and the user's tags and
-/// comments.
+/// Prints how files are stored, the first `notes` notes in at most `lines_each` lines each, the number of the other notes, and the user's
+/// tags and comments.
 fn show_remarks(out: &mut Page, report: &Report, notes: usize, lines_each: usize) {
     if let Some(stored) = StoredFile::describe(&report.files) {
         out.field("File", &stored);
@@ -302,7 +302,7 @@ fn show_remarks(out: &mut Page, report: &Report, notes: usize, lines_each: usize
     }
 }
 
-/// Prints the remarks, the host and the date of a report from a file, and one line with the session and its targets.
+/// Prints the remarks and one line with the session and its targets. For a report from a file, also prints the date and the host.
 fn show_short_foot(out: &mut Page, report: &Report, notes: usize, lines_each: usize) {
     show_remarks(out, report, notes, lines_each);
     if let Some(origin) = describe_origin(report) {
@@ -339,8 +339,8 @@ pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
     }
 }
 
-/// Describes whether the machine changed since the earlier session, by the headline's number then
-/// and now.
+/// Describes whether the machine changed since the earlier session, by the value of the headline
+/// then and now.
 fn describe_machine_changes(since: &Comparison) -> String {
     let Some(pair) = since.headline() else { return format!("A originally: {}", since.sentence) };
     let Some(metric) = pair.metrics.first() else { return format!("A originally: {}", since.sentence) };
@@ -569,7 +569,7 @@ fn show_two_lines(out: &mut Page, finding: &Checked, all: usize) {
     out.prose_within(2, "  ", "      ", &text);
 }
 
-/// Prints each reason once, with the checks that share it.
+/// Prints why checks were not possible: each reason once, after the checks that share it.
 fn show_not_checked(out: &mut Page, shown: &[Checked], all: usize, brief: bool) {
     let mut unchecked: Vec<&Checked> = with_outcome(shown, Outcome::NotChecked).collect();
     if brief {

@@ -127,7 +127,7 @@ fn median_and_tail(latency: &Latency) -> String {
 
 /// Maximum width of the table of runs.
 const MAX_TABLE_WIDTH: usize = 110;
-/// Minimum width of the column with the time series. It is wider if the other columns leave room.
+/// Minimum width of the column with the time series. The column is wider if the other columns leave room.
 const SPARKLINE_WIDTH: usize = 12;
 /// Heights of a bar, up to the highest rate of the result.
 const BAR_HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -182,7 +182,7 @@ fn run_table(results: &[&Measured], draw: impl Fn(&Measured) -> String) -> Table
             }
         })
         .value("95 % interval", |result| match result.runs.as_slice() {
-            // This interval does not predict the next run.
+            // The interval within a single run does not predict the next run, so it is marked.
             [only] => {
                 or_dash(only.iops_within, |_| format!("{} within this run", interval_ends(only.iops_within)))
             }

@@ -235,7 +235,7 @@ fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Checked>
     }
 }
 
-/// Names the results of a finding, unless it covers all of them.
+/// Names the results of a finding, unless the finding covers all results.
 fn covered_results(finding: &Checked, results: usize) -> String {
     let all = finding.about.is_empty() || finding.about.len() >= results;
     if all { String::new() } else { format!(" [{}]", finding.about.join(", ")) }

@@ -58,7 +58,7 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
     show_recommendations(out, api, report);
 }
 
-/// Prints why each interface is recommended or none is, unless the answer already states it.
+/// Prints the recommended interface for each kind of work, or why there is no recommendation, unless the answer already states it.
 fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
     let answer = report.answer.as_ref().map_or("", |answer| answer.sentence.as_str());
     let advice = api.advice.iter().map(|advice| advice.sentence.clone());
@@ -234,7 +234,8 @@ fn shortened_list(names: &[&str]) -> String {
     }
 }
 
-/// Returns the report with one copy of each finding that affects a number. Hundreds of rows repeat them; the JSON has all of them.
+/// Returns the report with one copy of each finding that affects a number, without other checks, and with at most [`MAX_NOTES`] notes,
+/// because hundreds of rows repeat them. A further note counts what is left out; the JSON has all of it.
 pub(super) fn with_distinct_findings(report: &Report) -> Report {
     let mut report = report.clone();
     let all = report.checks.len();
@@ -291,7 +292,7 @@ pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measur
     }
 }
 
-/// Names the tests that a target lacks.
+/// Returns a sentence for each target that lacks tests.
 fn missing_tests(targets: &Targets) -> Vec<String> {
     let has = |test: &str, target: usize| targets.rows.iter().any(|r| r.test == test && r.target == target);
     let mut tests: Vec<&str> = targets.rows.iter().map(|r| r.test.as_str()).collect();

@@ -46,7 +46,7 @@ pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
     }
 }
 
-/// Prints, below the headline, the conclusion on each workload of a sweep that measured its cells in order.
+/// Prints, below the headline, the conclusion on each workload of a sweep that measured its cells in a fixed order.
 pub(super) fn show_best_once(out: &mut Page, sweep: &Sweep) {
     for work in &sweep.works {
         let mut line = format!("{}: {}", work_title(work), work.sentence);
@@ -104,7 +104,7 @@ fn rest_of_conclusion<'w>(sweep: &Sweep, work: &'w Work) -> &'w str {
         // The answer is the whole conclusion.
         return "";
     }
-    // The answer has only the number of the other settings, the conclusion has the bound and their names.
+    // The answer only counts the other settings. The conclusion names them and has the bound.
     let has_only_number = work.chosen == Chosen::Tied && !work.rivals.is_empty();
     if has_only_number { work.sentence.as_str() } else { split_first_clause(&work.sentence).1 }
 }
@@ -254,7 +254,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     }
 }
 
-/// Describes the baseline of a workload, which corresponds to one half of a file copy.
+/// Describes the half of a file copy that the baselines of a workload correspond to. Baselines are the settings of well-known programs.
 fn copy_half(work: &str) -> &'static str {
     if work == "write" {
         "writing a new, growing file until it is stable, which is half of a copy"
@@ -344,7 +344,7 @@ impl MapDrawing<'_> {
         out.line("");
     }
 
-    /// Draws one value in each row with a bar relative to the best.
+    /// Draws one value in each row, with a bar relative to the best value.
     fn draw_bars(&self, out: &mut Page, column: &str) {
         let name = row_name_width(&self.map.rows);
         let value = self.value_width();

@@ -1,5 +1,5 @@
 //! A watched interval as text: the CPU line, a row for each device, its load relative to earlier measurements, conclusions, the
-//! processes that moved most, and remarks on the figures. All lines fit the width.
+//! processes that moved the most data, and remarks on the figures. All lines fit the width.
 //!
 //! Columns have the names of iostat, except that most units are in a second line: `rmrg` is `%rrqm`
 //! in iostat, and `rareq` is `rareq-sz`. The width decides which columns fit. A figure that is too
