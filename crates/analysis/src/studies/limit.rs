@@ -108,7 +108,7 @@ impl Conclusion for LoadCurve {
 
     fn answer(&self) -> Option<ReportAnswer> {
         let met = self.latency_target.as_ref()?;
-        let word = match (met.met_iops, met.missed_iops, find_lowest_open_load(self, met)) {
+        let word = match (met.met_iops, met.missed_iops, find_open_loads(self, met).next()) {
             (Some(_), ..) => AnswerWord::Met,
             (None, Some(_), None) => AnswerWord::Missed,
             (None, ..) => AnswerWord::CannotTell,
@@ -353,7 +353,12 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad, measured: &[Point]) -> St
     };
     let [met, missed] =
         [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| point_at(curve, iops)));
-    let between = find_lowest_open_load(curve, found);
+    // Above an answer, the next load matters; without an answer, the load that most is known about.
+    let open_loads = || find_open_loads(curve, found);
+    let between = match met {
+        Some(_) => open_loads().min_by_key(|p| p.offered_iops),
+        None => open_loads().max_by_key(|p| (p.runs, p.offered_iops)),
+    };
     let invalid = curve.points.iter().filter(|p| p.state == LoadState::Void).count();
     let open = |p: &LoadPoint| {
         let why = p.why_open(found).map_or_else(String::new, |why| {
@@ -415,13 +420,13 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad, measured: &[Point]) -> St
     }
 }
 
-/// Returns the lowest open load between the answer and the first miss: its runs prove neither that the load meets the
-/// target nor that the load misses it.
-fn find_lowest_open_load<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
-    let above = |p: &&LoadPoint| met.met_iops.is_none_or(|met| p.offered_iops > met);
-    let below = |p: &&LoadPoint| met.missed_iops.is_none_or(|missed| p.offered_iops < missed);
-    let open = curve.points.iter().filter(above).filter(below);
-    open.filter(|p| p.met.is_none() && p.state != LoadState::Void).min_by_key(|p| p.offered_iops)
+/// Returns the open loads between the answer and the first miss: their runs prove neither that the load meets the target nor that it misses
+/// the target.
+fn find_open_loads<'c>(curve: &'c LoadCurve, met: &MetLoad) -> impl Iterator<Item = &'c LoadPoint> {
+    let least = met.met_iops.map_or(0, |met| met + 1);
+    let end = met.missed_iops.unwrap_or(u64::MAX);
+    let between = curve.points.iter().filter(move |p| (least..end).contains(&p.offered_iops));
+    between.filter(|p| p.met.is_none() && p.state != LoadState::Void)
 }
 
 fn describe_quoted_latency(quoted: Option<&LoadPoint>, percentile: &str) -> String {
@@ -718,6 +723,23 @@ fn an_open_load_has_the_bounds_by_which_it_was_judged() {
         let bounds = "% of its operations take longer than 1.00 ms (each bound with 99 % confidence), and p99 allows 1 %";
         assert!(curve.sentence.contains(bounds), "{}", curve.sentence);
     }
+}
+
+#[test]
+fn without_an_answer_the_load_with_the_most_runs_is_named() {
+    let mut latencies = Histogram::new();
+    (0..5_000).for_each(|op| latencies.record(if op < 55 { 2_000_000 } else { 130_000 }));
+    let mut record = curve(&Fixture::honest(), &loads(&MEASURED[..3]));
+    record.runs.retain(|run| run.start.repeat == 0 || run.start.offered_iops == Some(5_000));
+    for run in record.runs.iter_mut().filter(|run| run.start.offered_iops == Some(5_000)) {
+        for end in run.end.as_mut().unwrap().streams[0].kinds.values_mut() {
+            end.latency = latencies.clone();
+            end.open.as_mut().unwrap().service = latencies.clone();
+        }
+    }
+    let sentence = curve_of(&judge(&record, &Judging::default())).sentence.clone();
+    let beginning = "No load is proven to meet p99 within 1.00 ms or to miss it: 5,000 operations/s (";
+    assert!(sentence.starts_with(beginning), "{sentence}");
 }
 
 #[test]
