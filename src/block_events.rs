@@ -284,7 +284,7 @@ pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
                 several.iter().filter_map(|at| place.layers.get(*at)).map(|l| format!("/dev/{}", l.name));
             let names: Vec<String> = names.collect();
             return Err(usage(format!(
-                "the target is on several devices; name one of them: {}",
+                "the target is on several devices; name one of these: {}",
                 names.join(", ")
             )));
         }

@@ -53,7 +53,7 @@ impl Showing {
         Self {
             format,
             outputs: Vec::new(),
-            replace: Replace::Text,
+            replace: Replace::TextUnlessForced,
             accept: Vec::new(),
             ledger: false,
             detail: Detail::default(),

@@ -313,7 +313,7 @@ impl Keeper {
 /// If the name is taken, or no file can be created there.
 fn check_state_path(path: &Path) -> Result<(), Failure> {
     refuse_existing(path)?;
-    Rules { flag: "--state", protected: ProtectedPaths::default(), replace: Replace::TextAlone }
+    Rules { flag: "--state", protected: ProtectedPaths::default(), replace: Replace::OnlyText }
         .decide(path)
         .map(|_| ())
 }
@@ -407,7 +407,7 @@ impl<'a> VerifyRun<'a> {
         }
         if let Some(ram) = &place.ram {
             notes.push(format!(
-                "this is memory ({ram}), not storage: it cannot show whether storage keeps data"
+                "the target is memory ({ram}), not storage: it cannot show whether storage keeps data"
             ));
         }
         let verification = match host_task {
@@ -562,7 +562,7 @@ impl<'a> VerifyRun<'a> {
         Some(match page_cache::evict(handle) {
             Ok(pages) if pages.cached == 0 => return None,
             Ok(pages) => format!(
-                "the device, except {} ({}) that remained in the page cache and may have been read instead",
+                "the device or a cache of the storage, except perhaps {} ({}) that remained in the page cache",
                 show_counted(pages.cached, "page"),
                 show_bytes(pages.cached.saturating_mul(pages.page_bytes))
             ),

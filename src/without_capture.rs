@@ -7,7 +7,7 @@ use std::path::Path;
 
 fn left_out<T>(what: &str) -> Result<T, Failure> {
     Err(Failure::Usage(format!(
-        "{what} is not in this fathom, which was built without the feature `capture`; build it with `cargo build --release --features capture`"
+        "{what} needs the feature `capture`, without which this fathom was built; build it with `cargo build --release --features capture`"
     )))
 }
 

@@ -65,7 +65,7 @@ pub fn show(request: &CaptureRequest) -> Result<ExitCode, Failure> {
 pub(crate) fn exit_code(file: &Path, damage: Option<&str>, was_used: &str) -> ExitCode {
     if let Some(damage) = damage {
         let file = name::shown(file);
-        stderr::print(&format!("fathom: {file}: {damage}; only the part before that {was_used}"));
+        stderr::print(&format!("fathom: {file}: {damage}; only the part before the damage {was_used}"));
     }
     ExitCode::from(u8::from(damage.is_some()))
 }
@@ -119,7 +119,7 @@ fn list(request: &CaptureRequest) -> Result<ExitCode, Failure> {
     let is_csv = request.format.name == "csv";
     if !request.outputs.is_empty() {
         return Err(Failure::Usage(
-            "--events goes to standard output; leave -o out, and redirect the output with >".into(),
+            "--events lists the requests on standard output only; leave -o out, or redirect the output: `... > FILE`".into(),
         ));
     }
     if !is_csv && request.format.name != "text" {
@@ -252,7 +252,10 @@ fn write(capture: &Path, to: Box<dyn Write>, place: &Path) -> Result<ExitCode, F
         }
     }
     if log.left_out > 0 {
-        stderr::print(&format!("requests that fio's iolog cannot express were left out: {}", log.left_out));
+        stderr::print(&format!(
+            "fio's iolog cannot express every request; requests left out: {}",
+            log.left_out
+        ));
     }
     let finished = log.finish().map(|_| ());
     finished.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(refuse(e)) })?;

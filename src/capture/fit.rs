@@ -23,7 +23,7 @@ use model::captured::Origin;
 use model::job::Kind;
 use model::name;
 use model::replay::{FORMAT, Figure, FitCheck};
-use model::units::show_count;
+use model::units::{show_count, show_counted};
 use model::verdict::AnswerWord;
 use report::Style;
 use rustix::process::{Pid, Signal, kill_process};
@@ -54,7 +54,7 @@ pub fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
             return check(args, target);
         }
         return Err(Failure::Usage(
-            "only --check uses a TARGET; type --check too, or leave TARGET out and run the job with fathom run JOB TARGET".into(),
+            "only --check uses a TARGET; type --check too, or leave TARGET out and run the job with `fathom run JOB TARGET`".into(),
         ));
     }
     if args.format.name != "text" {
@@ -64,7 +64,7 @@ pub fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
         )));
     }
     if args.output.len() > 1 {
-        return Err(Failure::Usage("a job is written to one file; type -o once".into()));
+        return Err(Failure::Usage("the job is written to a single file; type -o once".into()));
     }
     let mut protected = ProtectedPaths::default();
     protected.add(&args.capture, "the capture itself");
@@ -239,7 +239,10 @@ fn this_program() -> Result<Command, Failure> {
 
 #[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
 fn not_started(error: io::Error) -> Failure {
-    Failure::Refused(format!("fathom cannot start itself: {error}{}", cause(&error)))
+    Failure::Refused(format!(
+        "fathom cannot run the job or its capture as a second process: {error}{}",
+        cause(&error)
+    ))
 }
 
 /// Allowed difference of a rate, as a share of the captured rate. The next four constants are the allowed differences of other figures.
@@ -330,7 +333,10 @@ fn observed(
     each_block(&mut reader, |rows, names| observed.add(rows, names, is_meant));
     let complete = completeness(&reader.origin, reader.ending.as_ref());
     let lost = (complete.word == "incomplete").then(|| {
-        format!("the capture of the job is incomplete, so its figures are too low: {}", complete.sentence)
+        format!(
+            "the capture of the job is incomplete, so the figures of the job may be too low: {}",
+            complete.sentence
+        )
     });
     Ok((observed.finish(), lost))
 }
@@ -403,15 +409,15 @@ fn name_of(kind: Kind) -> String {
 fn notes(job: &Job, now: &Figures, lost: Option<String>) -> Vec<String> {
     let mut notes: Vec<String> = lost.into_iter().collect();
     if let Some(damage) = &job.damage {
-        notes.push(format!("the capture is {damage}; only the part before that is compared"));
+        notes.push(format!("the capture is {damage}; only the part before the damage is compared"));
     }
     if let Some(tool) = &job.origin.imported {
         notes.push(format!("the capture is a trace of another tool ({tool}), which may count differently"));
     }
     if now.of_others > 0 {
         notes.push(format!(
-            "{} operations of other tasks were captured during the job, and left out",
-            show_count(now.of_others as f64)
+            "left out of the comparison: {} of other tasks during the job",
+            show_counted(now.of_others, "operation")
         ));
     }
     notes

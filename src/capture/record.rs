@@ -20,7 +20,7 @@ use machine::root::Root;
 use machine::tracer::Tracer;
 use machine::{extents, host, tracer};
 use model::captured::{Ending, OfFiles, Origin, RowUnit};
-use model::units::{show_bytes, show_count, show_ns};
+use model::units::{show_bytes, show_count, show_counted, show_ns};
 use model::{Known, name};
 use std::cell::RefCell;
 use std::fs::File;
@@ -130,19 +130,19 @@ fn print_outcome(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
     let per_row = if ending.rows == 0 { 0.0 } else { bytes as f64 / ending.rows as f64 };
     let device = device_name(origin).unwrap_or_default();
     let mut text = format!(
-        "{}: {}\n{}: {} recorded requests of {device} in {} (ended by {}); {}, {per_row:.1} bytes each\n",
+        "{}: {}\n{}: {} of {device} in {} (ended by {}); {}, {per_row:.1} bytes for each request\n",
         complete.word.to_uppercase(),
         complete.sentence,
         name::shown(path),
-        show_count(ending.rows as f64),
+        show_counted(ending.rows, "recorded request"),
         show_ns(ending.duration_ns as f64),
         ending.why,
         show_bytes(bytes),
     );
     if let Some(pid) = origin.pid {
         text += &format!(
-            "Only process {pid}: {} requests of other processes were left out, {} of them of unknown processes\n",
-            show_count(ending.of_others as f64),
+            "Only process {pid}: {} left out, {} of them because their process is unknown\n",
+            show_counted(ending.of_others, "request"),
             show_count(ending.of_unknown as f64)
         );
     }
@@ -283,7 +283,7 @@ fn locate_files(target: &Path) -> Result<FileExtents, Failure> {
     let shown = name::shown(target);
     extents::locate_file_extents(target).map_err(|why| {
         Failure::Usage(format!(
-            "--extents: the extents of {shown} are unknown: {why}; leave --extents out to capture its whole device"
+            "--extents: the extents of {shown} are unknown: {why}; leave --extents out to capture the whole device"
         ))
     })
 }
@@ -348,8 +348,8 @@ fn convert(from: &Path, args: &CaptureArgs) -> Result<ExitCode, Failure> {
     growing.finish(&destination.rules)?;
     let out = name::shown(&args.output);
     stdout::print_text(&format!(
-        "{out}: {} entries of {} ({}), {} long\n`fathom show {out}` prints the profile of the load.\n",
-        show_count(ending.rows as f64),
+        "{out}: {} of {} ({}), {} long\n`fathom show {out}` prints the profile of the load.\n",
+        show_counted(ending.rows, "request"),
         name::shown(from),
         origin.imported.unwrap_or_default(),
         show_ns(ending.duration_ns as f64),

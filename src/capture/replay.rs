@@ -114,7 +114,7 @@ pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
     let Ended { ending, damage, files } = read.map_err(|why| trouble(path, why, "read"))?;
     if let Some(within) = ending.as_ref().map(|ending| ending.within_sectors).filter(|n| *n > 0) {
         return Err(Failure::Usage(format!(
-            "{}: {within} operations begin or end within a sector of 512 bytes, but a replay has whole sectors; `fathom capture --import` rounds them up to whole ones",
+            "{}: operations that begin or end within a sector of 512 bytes ({within}) cannot be replayed; `fathom capture --import` rounds them up to whole sectors",
             name::shown(path)
         )));
     }

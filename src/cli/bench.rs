@@ -24,7 +24,7 @@ pub struct Args {
     /// Directories, files or block devices [default: the current directory]
     #[arg(value_parser = target_parser())]
     target: Vec<PathBuf>,
-    /// Finish in 10 s: one run of at most half a second per test, without confidence intervals and the checks that need them
+    /// Finish each target in 10 s: one run of at most half a second per test, without confidence intervals and the checks that need them
     #[arg(long, conflicts_with_all = NOT_QUICK, help_heading = WHAT)]
     quick: bool,
     /// Run each test alternately on these targets, and compare each target with the first. After five rounds, the tests that vary most get

@@ -25,8 +25,8 @@ pub struct CaptureArgs {
     /// Keep only the requests that the threads of this process issued
     #[arg(long, help_heading = WHAT, value_name = "PID")]
     pub(crate) pid: Option<u32>,
-    /// Keep only requests to blocks of the file, or of all files below the directory, as they are at the beginning and at the end of the
-    /// capture. Flushes, and requests that also reach other blocks, are left out and counted
+    /// Keep only requests to blocks that the file, or a file below the directory, had at the beginning or at the end of the capture.
+    /// Flushes, and requests that also reach other blocks, are left out and counted
     #[arg(long, help_heading = WHAT)]
     pub(crate) extents: bool,
     /// Also record how long each request waited in the I/O scheduler, separately from its time at the device

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 /// Decide whether B is faster than A, slower or the same, or give the largest possible difference.
 ///
-/// With several (A B C ...) each is compared with the first, in one table with a column for each.
+/// With several sessions (A B C ...), each is compared with the first, in one table with a column for each.
 /// A and B are sessions as for `fathom show` (a file, an id or a part of one, last, last~1), or JSON reports of measurements, which -o
 /// writes.
 /// One side can have several sessions of one configuration: with commas (a,b,c), or as a range of sessions (a..b).
@@ -50,8 +50,8 @@ pub struct Args {
     /// Compared with A, each separately
     #[arg(required = true)]
     b: Vec<String>,
-    /// Smallest difference that matters, in percent: both margin and tolerance. At least 1 %, for percentiles 2 % [default: a
-    /// margin of 5 for one session against one, else 1; a tolerance of 5, or 10 from p99 on]
+    /// Smallest difference that matters, in percent. Sets the margin and the tolerance, but never below 1 %, or 2 % for percentiles
+    /// [default: a margin of 5 for one session against one, otherwise 1; a tolerance of 5, or 10 from p99 on]
     #[arg(long, value_name = "PERCENT", help_heading = WHAT, value_parser = parse_share)]
     margin: Option<f64>,
     #[command(flatten)]
@@ -201,7 +201,7 @@ fn find_files(side: &str) -> Result<Vec<PathBuf>, NoSession> {
     for word in side.split(',').map(str::trim) {
         if word.is_empty() {
             let why = Failure::Usage(format!(
-                "'{side}': a session is missing between commas; type an id, a part of one, last, last~1, or a file"
+                "'{side}': a session is missing before or after a comma; type an id, a part of one, last, last~1, or a file"
             ));
             return Err(why.into());
         }
@@ -246,7 +246,7 @@ fn refuse_twice<K: Ord>(measurements: impl Iterator<Item = (K, String)>) -> Resu
     for (measurement, name) in measurements {
         if !seen.insert(measurement) {
             return Err(Failure::Usage(format!(
-                "{name} is named twice; a comparison requires two measurements: type the id of another session, or measure again"
+                "{name} is named twice; a comparison requires different measurements: type the id of another session, or measure again"
             )));
         }
     }
@@ -269,18 +269,18 @@ pub(super) fn read_report(file: &Path, accept: &[CheckId]) -> Result<Report, Fai
     let opened = files::open(file).map_err(|e| fail(e.to_string()))?;
     opened.take(MAX_REPORT_BYTES + 1).read_to_end(&mut bytes).map_err(|e| fail(e.to_string()))?;
     if bytes.len() as u64 > MAX_REPORT_BYTES {
-        return Err(fail(format!("larger than {} MiB, so not a report", MAX_REPORT_BYTES >> 20)));
+        return Err(fail(format!("larger than {} MiB, the limit for a report", MAX_REPORT_BYTES >> 20)));
     }
-    let not = |why: String| {
+    let not_a_report = |why: String| {
         fail(format!(
             "begins like JSON, but is not the JSON report of a measurement ({why}); `fathom show ID -o report.json` writes one"
         ))
     };
-    let text = std::str::from_utf8(&bytes).map_err(|e| not(e.to_string()))?;
+    let text = std::str::from_utf8(&bytes).map_err(|e| not_a_report(e.to_string()))?;
     if is_fio_result(&bytes) {
         return Err(fail(format!("not a report of fathom: {FIO_RESULT}")));
     }
-    let mut report = Report::from_json(text).map_err(not)?;
+    let mut report = Report::from_json(text).map_err(not_a_report)?;
     if report.fathom.format > FORMAT {
         return Err(fail(format!(
             "a report of format {}, and this fathom reads only up to {FORMAT}; use a newer fathom",

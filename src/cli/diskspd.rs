@@ -108,7 +108,7 @@ fn check_target(target: &Target) -> Result<(), Failure> {
         let whose = machine::mark::void_because(&path);
         let whose = whose.as_deref().unwrap_or("fathom did not make it");
         return Err(Failure::Usage(format!(
-            "-c{bytes}: {shown} exists and has {}, and {whose}, so fathom does not replace it; remove it, or leave -c out",
+            "-c{bytes}: {shown} exists with another size ({}), and fathom does not replace it because {whose}; remove it, or leave -c out",
             show_bytes(file_bytes)
         )));
     }
@@ -117,7 +117,7 @@ fn check_target(target: &Target) -> Result<(), Failure> {
     };
     match length(&name::path(file)) {
         Some(bytes) if bytes > target.buffer => Err(Failure::Usage(format!(
-            "-Z{},{file}: fathom writes all {} of the file; type -Z{bytes},{file}, or name a smaller file",
+            "-Z{},{file}: the file is larger than this, and fathom writes all {} of it; type -Z{bytes},{file}, or name a smaller file",
             target.buffer,
             show_bytes(bytes)
         ))),

@@ -170,7 +170,7 @@ const SHOWN: [(&str, &str); 38] = [
     ("compare", "Measure these in turns and report which is faster"),
     ("all", "All interfaces"),
     ("preset", "A known grid: iops, ccsio, iometer, pts, zones"),
-    ("p99", "Highest p99 latency, such as 1ms"),
+    ("p99", "Latency target: a p99 of at most this, such as 1ms"),
     ("curve", "With a latency target, also measure the load curve"),
     ("by", "Rank settings by iops, bandwidth, p99 or latency"),
     ("spec", "Access specifications of Iometer, such as 4k-oltp, or all"),

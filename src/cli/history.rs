@@ -43,8 +43,8 @@ pub struct ListArgs {
     #[arg(long, value_name = "DATE", value_parser = history::until)]
     until: Option<i64>,
     /// Print one table with a row for each session and a column for each result of the newest session's workload; --job chooses another
-    /// workload. With =devices: a row for each device, from its newest session. If that is a sweep, the row has the device's rate at its
-    /// own best setting, and at the best setting of each other device
+    /// workload. With =devices: a row for each device, from its newest session. If that session is a sweep, the row has the device's
+    /// rate at its own best setting, and at the best setting of each other device
     #[arg(
         long, value_name = "ROWS", help_heading = OUTPUT, value_parser = one_of(&ROWS), num_args = 0..=1, require_equals = true,
         default_missing_value = "sessions"
@@ -127,9 +127,9 @@ impl NoteArgs {
 
 /// Export sessions as files for `fathom import` on another machine, or as reports; or a capture as an iolog of fio.
 ///
-/// In a directory, each session gets a file that is named after its id, with its tags and notes next to it, and existing files are never
-/// replaced. If PATH is a file, it is replaced if it is text, or with --force, but never if it is a session. fathom prints the names of the
-/// files.
+/// In a directory, each session gets a file that is named after its id, and existing files are never replaced. If PATH is a file, it is
+/// replaced if it is text, or with --force, but never if it is a session. The tags and notes of a session file are in a
+/// file next to it; a report has them itself. fathom prints the names of the files.
 #[derive(clap::Args, Debug)]
 pub struct ExportArgs {
     /// Sessions: files, ids or parts of them, tags, `last`, `last~1`; or a capture
@@ -190,7 +190,7 @@ impl ExportArgs {
         let is_iolog = self.format.as_deref().map(|form| form == IOLOG);
         match (has_capture, is_iolog) {
             (false, Some(true)) => Err(Failure::Usage(format!(
-                "--format {IOLOG} is for captures, and {} is not one; name a file that `fathom capture` wrote",
+                "--format {IOLOG} is for captures; name a file that `fathom capture` wrote instead of {}",
                 self.sessions.join(", ")
             ))),
             (false, _) => Ok(ExportAction::Sessions(Export {

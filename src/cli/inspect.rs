@@ -16,7 +16,8 @@ use std::process::ExitCode;
 /// Inspect a target before measuring it: its whole block stack, what would distort a result, and how to fix it.
 ///
 /// It writes and changes nothing. It watches the I/O and CPU use of other programs for 3 seconds. The first line is the conclusion. Each
-/// finding has what to do about it, and each unanswered question the reason. `fathom explain ID` explains the check that a finding names.
+/// finding comes with what to do about it, and each unanswered question with the reason. `fathom explain ID` explains the check that a
+/// finding names.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Exit codes: 0 done, whatever was found; 2 usage; 3 the machine refused.")]
 pub struct DoctorArgs {

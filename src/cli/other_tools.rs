@@ -117,9 +117,9 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
     for file in &tool_output.job_files {
         protected.add(file, "a job file of this command");
     }
-    let logs = Rules { flag: "the logs", protected: protected.clone(), replace: Replace::TextAlone };
+    let logs = Rules { flag: "the logs", protected: protected.clone(), replace: Replace::OnlyText };
     let logs = collector::Files::decide(&planned.plan, logs, tool_output.output.as_slice())?;
-    let rules = Rules { flag: "--output", protected, replace: Replace::TextAlone };
+    let rules = Rules { flag: "--output", protected, replace: Replace::OnlyText };
     let outlet = tool_output.output.as_deref().map(|path| rules.decide(path)).transpose()?;
     let aggregates = aggregate::FILES.iter().filter(|_| tool_output.bandwidth_log);
     let aggregates: Vec<PathBuf> = aggregates.map(|(name, _)| PathBuf::from(name)).collect();

@@ -20,8 +20,8 @@ use std::process::ExitCode;
 /// Write the manual pages of all commands into a directory.
 ///
 /// Without DIR it prints the page of fathom itself: `fathom man | man -l -`. With DIR it writes a page for each command: `fathom man
-/// /usr/local/share/man/man1`, then `man fathom-bench`. Existing pages are replaced, but only text files, and never through a link to a
-/// device.
+/// /usr/local/share/man/man1`, then `man fathom-bench`. An existing page is replaced if it is a text file. fathom never writes to a
+/// device through a link.
 #[derive(clap::Args, Debug)]
 pub struct ManArgs {
     /// Existing directory [default: print the page of fathom]
@@ -47,7 +47,7 @@ impl ManArgs {
                 "{shown} is not a directory; type an existing one, or make it with `mkdir -p {shown}`"
             )));
         }
-        let rules = Rules { flag: "man", protected: ProtectedPaths::default(), replace: Replace::TextAlone };
+        let rules = Rules { flag: "man", protected: ProtectedPaths::default(), replace: Replace::OnlyText };
         let places: Vec<PathBuf> = pages.iter().map(|(name, _)| dir.join(name)).collect();
         // Check all files before writing any.
         let outlets = output::decide_all(&places, &rules)?;

@@ -199,7 +199,7 @@ pub(super) struct ShowingArgs {
     /// Show every finding, every run, and which checks were not possible and which passed
     #[arg(long, conflicts_with = "brief")]
     verbose: bool,
-    /// Show only the table; as Markdown, one block for a forum
+    /// Show only the table; with --format markdown, one block for a forum
     #[arg(long, conflicts_with_all = ["explain", "ledger"])]
     brief: bool,
 }
@@ -480,8 +480,8 @@ pub(super) const AXES: &str = "Axes";
 /// The gate on a comparison: how much slower B may be than A.
 #[derive(clap::Args, Debug)]
 pub(super) struct SlowerArgs {
-    /// Decide whether B is slower than A by more than this, in percent: PASS, FAIL or INCONCLUSIVE, exit code 0, 1 or 4; INVALID, exit
-    /// code 1, if a side has no number
+    /// Decide whether B is slower than A by more than this percentage (with --against, A is the earlier session): PASS, FAIL or
+    /// INCONCLUSIVE, exit code 0, 1 or 4; INVALID, exit code 1, if a side has no number
     #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = parse_share)]
     fail_if_slower: Option<f64>,
     /// Numbers that --fail-if-slower checks
@@ -554,7 +554,7 @@ pub(super) fn target_path(typed: &OsStr) -> PathBuf {
         return node;
     }
     stderr::print(&format!(
-        "fathom: {typed} is the file in the current directory; for the block device type {}",
+        "fathom: {typed} means the file in the current directory; for the block device type {}",
         name::shown(&node),
         typed = name::shown(path)
     ));

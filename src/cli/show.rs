@@ -89,7 +89,7 @@ impl Args {
         ];
         if let Some((flag, _)) = flags_of_captures.into_iter().find(|(_, is_typed)| *is_typed) {
             return Err(Failure::Usage(format!(
-                "{flag} applies to captures, and {} is not one; leave {flag} out, or name a file that `fathom capture` wrote",
+                "{flag} applies to captures; leave {flag} out, or name a file that `fathom capture` wrote instead of {}",
                 self.sessions.join(" ")
             )));
         }

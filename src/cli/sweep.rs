@@ -28,8 +28,8 @@ use std::path::PathBuf;
 /// Each cell of the grid is a real job, with an empty page cache before each run. An adaptive search measures each cell briefly once or
 /// twice, then repeats the cells that may be the best until no setting is faster by more than the tolerance (95 % confidence) or the
 /// budget is spent. Then the winner, the cheapest cell that is as fast, and the access patterns of cp and dd are measured five times in
-/// turns. Each direction (read, write, ...) has its own winner. The preset iops and those whose names begin
-/// with pts have none: they measure their cells in order.
+/// turns. Each direction (read, write, ...) has its own winner. The preset iops, and the presets whose names
+/// begin with pts, have no winner: they measure their cells in order.
 #[derive(clap::Args, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Args {
@@ -48,7 +48,7 @@ pub struct Args {
     /// Test type of the preset iometer, in upper or lower case [default: NORMAL]
     #[arg(long, value_name = "TYPE", value_parser = Cycle::parse, long_help = describe_cycles(), help_heading = WHAT)]
     cycle: Option<Cycle>,
-    /// How the numbers of a test type increase: linear or exponential [default: linear; exponential for outstanding I/Os]
+    /// How a test type increases workers, targets and outstanding I/Os: linear or exponential [default: linear; exponential for outstanding I/Os]
     #[arg(long, value_name = "LAW", value_parser = Step::parse, help_heading = WHAT)]
     step: Option<Step>,
     /// Order of the reads of --preset iops; with sequential, each thread reads its own part [default: random]
@@ -165,18 +165,18 @@ impl Args {
         ];
         if let Some((_, flag)) = flags.iter().find(|(typed, _)| *typed) {
             return refuse(format!(
-                "{flag}: --preset {name} measures every cell in order and searches for no best one; leave {flag} out"
+                "{flag}: --preset {name} measures every cell in order and does not search for the best; leave {flag} out"
             ));
         }
         if let Some(by) = self.by {
             return refuse(format!(
-                "--by {}: --preset {name} ranks no cells, it prints the output of the original program; leave --by out",
+                "--by {}: --preset {name} measures every cell in order and ranks none; leave --by out",
                 by.word()
             ));
         }
         if let Some(attempts) = self.measuring.keys.job.attempts.filter(|attempts| *attempts > 1) {
             return refuse(format!(
-                "--attempts {attempts}: --preset {name} measures each cell in order and repeats none; leave --attempts out"
+                "--attempts {attempts}: --preset {name} does not repeat a disturbed run; leave --attempts out"
             ));
         }
         if axes.depth.len() > 1 || (axes.workers.len() > 1 && !is_until_slow) {
@@ -229,7 +229,7 @@ impl Args {
         if let Some(word) = &self.resume {
             if self.conflicts_with_resume() {
                 return Err(Failure::Usage(format!(
-                    "--resume {word}: the session defines what is measured and how; type only flags for the report in addition"
+                    "--resume {word}: the session defines what is measured and how; leave out TARGET and all flags that do not concern the report"
                 )));
             }
             return Ok(Action::Resume(word.clone(), self.report.showing()?));
@@ -297,14 +297,14 @@ impl Args {
 }
 
 /// Returns the targets: either the typed targets, which are used together, or the values of `--target`, which are measured one at a time.
-fn choose_targets(axes: &Axes, together: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
-    match together.first() {
+fn choose_targets(axes: &Axes, typed_targets: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
+    match typed_targets.first() {
         Some(place) if !axes.target.is_empty() => Err(Failure::Usage(format!(
-            "--target measures each of its targets alone, and {} is not among them; type all targets after --target, or \
-             all as TARGETs without --target to use them at once",
+            "--target measures its targets one at a time, but {} was typed without a flag; type all targets after --target, or \
+             all without --target to use them at once",
             model::name::shown(place)
         ))),
-        Some(_) => Ok(together),
+        Some(_) => Ok(typed_targets),
         None => Ok(axes.target.iter().map(|path| model::name::path(path)).collect()),
     }
 }
@@ -424,7 +424,7 @@ pub struct IopsArgs {
     /// Also write the report to a file, in the format of its extension; .html has charts of operations and throughput by block size
     #[arg(short = 'o', long, value_name = "FILE", help_heading = OUTPUT)]
     output: Option<PathBuf>,
-    /// Refused: type fathom sweep --preset iops --format csv DEVICE, which converts no units
+    /// Refused: type fathom sweep --preset iops --format csv DEVICE instead
     #[arg(short = 'm', long, help_heading = OUTPUT)]
     machine_readable: bool,
 }

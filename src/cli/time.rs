@@ -20,7 +20,8 @@ const COMPARED_RUNS: u32 = 5;
 /// Run a command and report what the storage did meanwhile: bytes from the page cache, bytes that reached the disk, and the limiter.
 ///
 /// The command's input, output, signals and environment are unchanged. The report follows the command's output, on standard error. Run
-/// by root, it also has the command's syncs, the flags with which it opened files, and whether it read the device sequentially.
+/// by root, it also has the syncs of the command, the flags with which the command opened files, and whether the device was
+/// read sequentially.
 #[derive(clap::Args, Debug)]
 #[command(
     override_usage = "fathom time [FLAGS] -- COMMAND [ARG]...\n       fathom time [FLAGS] --compare 'COMMAND' 'COMMAND'..."
@@ -48,10 +49,10 @@ pub struct Args {
     /// Run this shell command after each run; its time is not measured
     #[arg(long, help_heading = WHAT, value_name = "COMMAND")]
     cleanup: Option<String>,
-    /// Do not write back and time the data that the command left in the page cache
+    /// Leave out the timed final sync, which writes back the data that the command left in the page cache
     #[arg(long, help_heading = WHAT)]
     no_sync: bool,
-    /// Do not count syncs and how files are opened: no BPF programs in the kernel (root)
+    /// As root: load no BPF programs into the kernel, so that syncs and the flags of opened files are not counted
     #[arg(long, help_heading = WHAT)]
     no_trace: bool,
     /// Number of runs; a failed run is the last one [default: 1, with --compare 5]

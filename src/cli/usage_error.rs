@@ -890,7 +890,7 @@ fn ioping_option(unknown: &Unknown) -> Option<String> {
 /// Explains a letter of hdparm or ioping that DISKSPD has too, if the value is not in DISKSPD's form.
 fn command_of_other_tool(unknown: &Unknown) -> Option<String> {
     let (letter, value) = (unknown.after_dash()?, unknown.value?);
-    let pace = match letter {
+    let more_flags = match letter {
         "t" | "T" if value.starts_with('/') => {
             let target = name::quoted(value);
             return Some(format!("for hdparm's -{letter} type fathom time -- hdparm -{letter} {target}"));
@@ -902,7 +902,7 @@ fn command_of_other_tool(unknown: &Unknown) -> Option<String> {
         "R" => " --time 3s".to_owned(),
         _ => return None,
     };
-    Some(format!("for ioping's -{letter} type fathom run --rw randread --depth 1{pace}"))
+    Some(format!("for ioping's -{letter} type fathom run --rw randread --depth 1{more_flags}"))
 }
 
 /// Returns the flag for one operation in each interval, with a space before it; empty for an interval of 0. `None` if the interval is not

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 /// file, or its part of one.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 verified; 1 damaged; 2 usage; 3 the machine refused, or nothing could be verified; 130 interrupted without damage found before."
+    after_help = "Exit codes: 0 verified; 1 damaged; 2 usage; 3 the machine refused, or nothing could be verified; 130 interrupted before any damage was found."
 )]
 pub struct Args {
     /// Directory, file or block device [default: the current directory; with --check the target of the writer]
@@ -61,7 +61,7 @@ pub struct Args {
     /// One file or device for all hosts; each host has one contiguous part
     #[arg(long, help_heading = WHERE, value_name = "segmented", value_parser = parse_shared)]
     pub(crate) shared: Option<Layout>,
-    /// Read back the data of the host N ranks further instead of this host's [default: 0]
+    /// Each host reads back the data of the host N ranks after it [default: 0, its own data]
     #[arg(long, help_heading = WHERE, value_name = "N", value_parser = |text: &str| parse_setting("shift-hosts", text, |_, s| Some(s.resolved.shift_hosts)))]
     pub(crate) shift_hosts: Option<u32>,
     /// Number of times that every block is written, each time in another order

@@ -120,9 +120,9 @@ impl Arguments {
     /// Sorts the arguments as iostat does: numbers are the interval and the count, wherever they are, and all others are targets.
     fn read(words: &[OsString]) -> Result<Self, Failure> {
         let (numbers, targets): (Vec<&OsString>, Vec<&OsString>) = words.iter().partition(|w| is_number(w));
-        if let Some(odd) = targets.iter().find(|w| begins_as_number(w) && !Path::new(w).exists()) {
+        if let Some(mistyped) = targets.iter().find(|w| begins_as_number(w) && !Path::new(w).exists()) {
             return Err(usage(
-                odd,
+                mistyped,
                 "is neither an interval nor a file; type seconds such as 2 or 0.5, or 500ms",
             ));
         }

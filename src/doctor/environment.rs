@@ -37,7 +37,7 @@ pub(super) fn check_host(observation: &Observation) -> Vec<DoctorAnswer> {
 
 fn check_hypervisor(idle: &Idle) -> Option<DoctorAnswer> {
     let answer = idle.answer("hypervisor", CheckId::D18)?;
-    let fix = "mention this with every result, and repeat the run at another time of day";
+    let fix = "name the hypervisor with every result, and repeat the run at another time of day";
     Some(if answer.outcome == Outcome::Finding { answer.with_fix(fix) } else { answer })
 }
 
@@ -49,7 +49,7 @@ fn check_clock(observation: &Observation) -> Known<DoctorAnswer> {
     // Hyper-V has several clock sources with different names, all good.
     if !GOOD_CLOCKS.contains(&source) && !source.starts_with("hyperv") {
         let sentence = format!(
-            "The kernel's clock source is {source}, which is slow to read; a time stamp takes {cost}."
+            "The kernel's clock source is {source}, which usually takes a system call to read; a time stamp takes {cost}."
         );
         return problem(Severity::Biases, sentence, fix);
     }
@@ -57,7 +57,7 @@ fn check_clock(observation: &Observation) -> Known<DoctorAnswer> {
         return problem(Severity::Biases, format!("A time stamp takes {cost} ({source})."), fix);
     }
     let why = clock.reason.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
-    fine(format!("{source}; a time stamp ({}) takes {cost}{why}.", clock.name))
+    fine(format!("{source}; a time stamp ({}{why}) takes {cost}.", clock.name))
 }
 
 /// Returns the values in a text that has a line `path: value` for each file.
@@ -71,7 +71,7 @@ fn check_governor(observation: &Observation) -> Known<DoctorAnswer> {
         Some(other) => problem(
             Severity::Note,
             format!(
-                "The CPU frequency governor is '{other}': at low depth the CPUs slow down between operations."
+                "The CPU frequency governor is '{other}': at low depth the CPUs may slow down between operations."
             ),
             "as root: cpupower frequency-set -g performance",
         ),
@@ -86,12 +86,12 @@ fn check_sleep_states(observation: &Observation) -> Known<DoctorAnswer> {
         Some(us) if us > WAKE_US => problem(
             Severity::Note,
             format!(
-                "Waking an idle CPU from its deepest sleep state takes {us} us, which can delay each operation at \
-                 depth 1."
+                "Waking CPU 0 from its deepest enabled sleep state takes up to {us} us, which can delay each operation \
+                 at depth 1."
             ),
             format!("as root: cpupower idle-set -D {WAKE_US}"),
         ),
-        Some(us) => fine(format!("Waking a CPU takes at most {us} us.")),
+        Some(us) => fine(format!("Waking CPU 0 takes at most {us} us.")),
         None => fine("This kernel does not control the sleep states of the CPUs."),
     }
 }
@@ -115,7 +115,7 @@ fn check_cgroup_limits(observation: &Observation) -> Known<DoctorAnswer> {
                     "no visible cgroup sets a limit, but the cgroups above are hidden, as in a container";
                 return Err(why.into());
             }
-            None => return fine("No cgroup sets such a limit."),
+            None => return fine("No cgroup limits CPU time or memory."),
         },
         (None, Some(memory)) => (Severity::Note, CheckId::D14, memory, "--cache direct"),
         (Some(cpu), None) => (Severity::Biases, CheckId::D11, cpu, "fewer --workers"),
@@ -131,7 +131,7 @@ fn check_cgroup_limits(observation: &Observation) -> Known<DoctorAnswer> {
 fn check_libraries(observation: &Observation) -> Known<DoctorAnswer> {
     let text = observation.machine.fact(LIBRARIES)?;
     if text.contains("libeatmydata") {
-        let sentence = "libeatmydata is preloaded: it turns syncs into no-ops.";
+        let sentence = "libeatmydata is loaded: it turns syncs into no-ops.";
         let fix = "start fathom without LD_PRELOAD: env -u LD_PRELOAD fathom ...";
         return problem(Severity::Relabels, sentence, fix);
     }
@@ -141,7 +141,7 @@ fn check_libraries(observation: &Observation) -> Known<DoctorAnswer> {
             format!("LD_PRELOAD loads a library between fathom and the kernel:{named}."),
             "start fathom without it: env -u LD_PRELOAD fathom ...",
         ),
-        None => fine("No library is preloaded."),
+        None => fine("LD_PRELOAD is not set, and libeatmydata is not loaded."),
     }
 }
 
@@ -192,15 +192,16 @@ fn check_own_cgroup(observation: &Observation) -> Known<DoctorAnswer> {
     let why = match &observation.rights.cgroup {
         Ok(v) => {
             return fine(format!(
-                "Can be created (version {v}): the kernel will count fathom's I/O separately."
+                "Can be created (cgroup version {v}): the kernel will count fathom's I/O separately."
             ));
         }
         Err(why) => why,
     };
     let user = observation.machine.user_id;
     let delegated = ", or use a delegated cgroup: systemd-run --user --scope -p Delegate=yes fathom ...";
-    let sentence =
-        format!("Cannot be created: {why}. fathom then calculates the traffic of others as a difference.");
+    let sentence = format!(
+        "Cannot be created: {why}. fathom then takes the traffic of a device minus its own as that of others."
+    );
     problem(Severity::Note, sentence, format!("{}{}", advice(user), if user == 0 { "" } else { delegated }))
 }
 
@@ -224,7 +225,7 @@ fn check_tracing(observation: &Observation) -> Known<DoctorAnswer> {
             Severity::Note,
             format!(
                 "Block requests cannot be traced ({why}). fathom measures without a trace, but cannot name the \
-                 process that issued a foreign request."
+                 process that issued a request of another program."
             ),
             advice(observation.machine.user_id),
         ),
@@ -349,23 +350,30 @@ fn describe_busiest(observation: &Observation, load: &Load) -> String {
     let Load { total, did, by, show, hidden, other_cause } = *load;
     let busy = match &observation.busy {
         Ok(busy) => busy,
-        Err(why) => return format!("The processes that cause it are not known: {why}."),
+        Err(why) => return format!("The processes that cause this load are unknown: {why}."),
     };
     let is_relevant = |b: &&BusyProcess| by(b) > 0 && by(b) as f64 >= NAMED_FROM * total as f64;
     let mut most: Vec<&BusyProcess> = busy.iter().filter(is_relevant).collect();
     most.sort_by_key(|b| std::cmp::Reverse(by(b)));
-    let names: Vec<String> =
-        most.iter().take(MAX_NAMES).map(|b| format!("{} ({}) {}", b.name, b.pid, show(by(b)))).collect();
+    let names: Vec<String> = most
+        .iter()
+        .take(MAX_NAMES)
+        .map(|b| format!("{} ({}) {did} {}", b.name, b.pid, show(by(b))))
+        .collect();
     let names = names.join(", ");
     let explained: u64 = busy.iter().map(by).sum();
     let is_explained = explained > 0 && explained as f64 >= EXPLAINED_FROM * total as f64;
     match (names.is_empty(), observation.visibility.explain(hidden)) {
-        (false, Some(why)) => format!("Most {did} among the visible processes: {names}; {why}."),
-        (false, None) if is_explained => format!("Most {did}: {names}."),
-        (false, None) => format!("Most {did}: {names}. The larger part has another cause: {other_cause}."),
-        (true, None) if is_explained => "Many processes cause it, each less than a tenth.".into(),
-        (true, Some(why)) => format!("No visible process explains it: {why}."),
-        (true, None) => format!("No process explains it. Likely causes are {other_cause}."),
+        (false, Some(why)) => format!("Busiest among the visible processes: {names}; {why}."),
+        (false, None) if is_explained => format!("Busiest: {names}."),
+        (false, None) => {
+            format!("Busiest: {names}. Most of this load seems to have another cause, such as {other_cause}.")
+        }
+        (true, None) if is_explained => {
+            "Many processes cause this load, each less than a tenth of it.".into()
+        }
+        (true, Some(why)) => format!("No visible process explains this load: {why}."),
+        (true, None) => format!("No process explains this load. Likely causes are {other_cause}."),
     }
 }
 
@@ -385,7 +393,7 @@ fn check_cpu(observation: &Observation) -> Known<DoctorAnswer> {
             total: (busy * cpus as f64 * observation.watched_ns() as f64 / 1e6) as u64,
             did: "used",
             by: |b| b.cpu_ms,
-            show: |ms| format!("{ms} ms"),
+            show: |ms| format!("{ms} ms of CPU time"),
             // The CPU time of listed processes is never hidden.
             hidden: 0,
             other_cause: "interrupts, or processes that started or ended meanwhile",
@@ -415,7 +423,7 @@ fn add_available(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswe
         (_, Outcome::NotChecked) => answer,
         (Ok((false, share)), Outcome::Holds) => DoctorAnswer::ok(
             "memory",
-            format!("{share} of the memory is available, and no process waits for memory."),
+            format!("{share} of the memory is available, and hardly any time was spent waiting for memory."),
         ),
         (Err(why), Outcome::Holds) => DoctorAnswer::unknown("memory", why).check(CheckId::D14),
     }
@@ -474,7 +482,8 @@ mod tests {
                    /g/cpu.max: 100 200\n/g/a/cpu.max: 300 400\n/g/memory.max: 5000\n/g/a/memory.high: 6000";
         let io = with_fact(LIMITS, all, "I/O limits").sentence;
         assert!(
-            io.contains("reads to 1 B/s (/g/a/io.max); reads to 3 IOPS (/g/io.max)") && !io.contains("2 B/s"),
+            io.contains("reads limited to 1 B/s (/g/a/io.max); reads limited to 3 IOPS (/g/io.max)")
+                && !io.contains("2 B/s"),
             "{io}"
         );
         let both = with_fact(LIMITS, all, "CPU and memory limits").sentence;
@@ -636,7 +645,7 @@ mod neighbours_tests {
         let kib = |n: u64| Some(n << 10);
         observation.busy = Ok(vec![busy("cp", kib(90)), busy("dd", kib(180)), busy("log", kib(30))]);
         let named = answer_about(&observation, "requests of others").sentence;
-        assert!(named.ends_with("Most moved: dd (7) 180 KiB, cp (7) 90 KiB."), "{named}");
+        assert!(named.ends_with("Busiest: dd (7) moved 180 KiB, cp (7) moved 90 KiB."), "{named}");
         observation.busy = Ok(vec![busy("log", kib(30))]);
         let unnamed = answer_about(&observation, "requests of others").sentence;
         assert!(!unnamed.contains("log") && unnamed.contains("written to memory earlier"), "{unnamed}");
@@ -698,14 +707,21 @@ mod neighbours_tests {
         };
         assert_eq!(
             sentence(&[("init", 30)]),
-            "30 % of all CPU time was used. No process explains it. Likely causes are interrupts, or \
+            "30 % of all CPU time was used. No process explains this load. Likely causes are interrupts, or \
              processes that started or ended meanwhile."
         );
-        assert!(sentence(&[("cc", 1700), ("init", 30)]).ends_with("Most used: cc (7) 1700 ms."));
+        assert!(
+            sentence(&[("cc", 1700), ("init", 30)]).ends_with("Busiest: cc (7) used 1700 ms of CPU time.")
+        );
         let partly = sentence(&[("cc", 300), ("init", 30)]);
-        assert!(partly.contains("Most used: cc (7) 300 ms. The larger part has another cause"), "{partly}");
+        assert!(
+            partly.contains(
+                "Busiest: cc (7) used 300 ms of CPU time. Most of this load seems to have another cause"
+            ),
+            "{partly}"
+        );
         let many: Vec<(&str, u64)> = vec![("cc", 100); 17];
-        assert!(sentence(&many).ends_with("Many processes cause it, each less than a tenth."));
+        assert!(sentence(&many).ends_with("Many processes cause this load, each less than a tenth of it."));
     }
 
     #[test]

@@ -277,13 +277,13 @@ fn explain_missing(end: &mut Snapshot, file: &std::io::Result<File>, path: &Path
     if let Err(e) = file {
         let is_denied = e.kind() == std::io::ErrorKind::PermissionDenied;
         let cause = if is_denied { "permission denied".to_owned() } else { e.to_string() };
-        let why = format!("cannot be opened: {cause}");
+        let why = format!("the target cannot be opened: {cause}");
         target.pages = Err(why.clone());
         target.extents = Some(Err(why.clone()));
         target.room = Some(Err(why));
     } else if dirty > MAX_DIRTY_BYTES {
         target.extents = Some(Err(format!(
-            "{} of the target are not written yet, so their place on the device is not decided; first type `sync {}`",
+            "{} of the target are not written yet, so their place on the device may be undecided; first type `sync {}`",
             show_bytes(dirty),
             quote_path(path)
         )));

@@ -125,7 +125,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<DoctorAnswer> 
     };
     if observation.role == Role::File {
         // `observe` reads no extents of a file with more than `MAX_DIRTY_BYTES` dirty bytes.
-        let too_dirty = Err("too much of the file is still dirty in memory; first type `sync`".into());
+        let too_dirty = Err("too much of the file is not written yet; first type `sync`".into());
         match target.extents.as_ref().unwrap_or(&too_dirty) {
             Ok(extents) => {
                 let idle = observation.idle();
@@ -163,7 +163,7 @@ fn check_cached(observation: &Observation, pages: &Pages) -> Known<DoctorAnswer>
         severity,
         format!("{sentence} Buffered reads of cached data do not reach the device."),
         format!(
-            "dd if={path} iflag=nocache count=0 (fathom bench evicts it before each run), or measure with --cache direct"
+            "dd if={path} iflag=nocache count=0 (`fathom bench` evicts the target before each run), or measure with --cache direct"
         ),
     )
 }
@@ -174,7 +174,8 @@ fn check_dirty(observation: &Observation, pages: &Pages) -> Known<DoctorAnswer> 
         return fine("No page of the target is dirty in memory.");
     }
     let bytes = show_bytes(dirty.saturating_mul(pages.page_bytes));
-    let sentence = format!("{bytes} of the target are dirty in memory; a measurement would write them.");
+    let sentence =
+        format!("{bytes} of the target are dirty in memory; they would be written during a measurement.");
     problem(Severity::Biases, sentence, format!("sync {}", quote_path(&observation.path)))
 }
 
@@ -267,7 +268,7 @@ fn check_largest_request(layer: &Layer) -> Known<DoctorAnswer> {
     let fix = if hardware >= LARGEST_BYTES {
         setting_command("max_sectors_kb", &(LARGEST_BYTES / 1024).to_string())
     } else {
-        "the hardware allows no more; an operation of 1 MiB takes until the last of its requests completes"
+        "the limit of the hardware (max_hw_sectors_kb) is below 1 MiB; an operation of 1 MiB ends with the last of its requests"
             .into()
     };
     let sentence = format!("{}: an operation of 1 MiB becomes several requests.", show_bytes(bytes));
@@ -303,7 +304,7 @@ fn describe_interrupts(layer: &Layer) -> Known<DoctorAnswer> {
     let cpus = layer.device.get("irq_cpus").map(|cpus| cpus.trim()).filter(|cpus| !cpus.is_empty());
     let cpus = cpus.ok_or("the CPUs that serve the interrupts are unknown; see /proc/interrupts")?;
     fine(format!(
-        "CPUs that serve the interrupts: {cpus}. --cpus {cpus} runs the workers on the same CPUs; name other CPUs to keep them apart."
+        "CPUs that serve the interrupts: {cpus}. --cpus {cpus} runs the workers on these CPUs; other CPUs keep the workers away from the interrupts."
     ))
 }
 

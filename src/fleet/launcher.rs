@@ -86,7 +86,7 @@ pub(super) fn check(launched: Option<&Launched>, world: u32, has_mpi: bool) -> R
         "but this fathom was built without the feature fleet (MPI), so each process would measure alone and disturb the others"
             .to_owned()
     } else if world <= 1 {
-        "but they do not find each other, probably because this fathom was built with another MPI than the launcher's, or the launcher does not start MPI".to_owned()
+        "but its processes do not find each other, probably because this fathom was built with another MPI than the launcher's, or the launcher does not start MPI".to_owned()
     } else {
         format!(
             "but only {world} of them find each other, probably because this fathom was built with another MPI than that of the launcher"

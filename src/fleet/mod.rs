@@ -82,7 +82,7 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
         (
             streams.clone().any(|s| s.shared.is_some() && s.resolved.workers < 2),
             "--shared",
-            "divides a file among several workers, and there is only one",
+            "divides a file among several workers, and there is only one (--workers 2 makes two)",
         ),
         (streams.any(|s| s.has("shift-hosts")), "--shift-hosts", "needs the files of other hosts"),
         (request.ranks_per_host.is_some(), "--ranks-per-host", "needs several hosts"),

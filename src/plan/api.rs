@@ -26,7 +26,7 @@ use model::machine::Place;
 use model::plan::{Role, Strategy, Target};
 use model::spec::{JobSpec, Rw, values};
 use model::study::{Candidate, InterfaceComparison};
-use model::units::{MIB, show_block, show_bytes, show_ns};
+use model::units::{MIB, show_block, show_bytes, show_counted, show_ns};
 use stats::intervals::FEWEST_RUNS;
 use std::path::PathBuf;
 
@@ -135,8 +135,9 @@ impl Schedule {
             around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
         let length = show_ns((run_ns - OVERHEAD_NS) as f64);
         let work = format!(
-            "{jobs} combinations of interface and workload with {} runs of {length} each",
-            runs.unwrap_or(fewest)
+            "{} of {length} for each of {} of interface and workload",
+            show_counted(runs.unwrap_or(fewest).into(), "run"),
+            show_counted(jobs, "combination")
         );
         budget::refuse_short(
             typed_budget_ns,
@@ -171,7 +172,7 @@ impl StudyPlan for InterfaceComparison {
 /// Returns the named interfaces that support none of the works.
 fn unsupported_interfaces(named: &[&'static Interface], works: &[Work]) -> Vec<NotMeasured> {
     let others = named.iter().filter(|i| !works.iter().any(|work| i.is_for(work.rw)));
-    let why = "not possible with the typed --rw; type another one, or leave --rw out";
+    let why = "this interface cannot do the typed --rw; type another --rw, or leave it out";
     others.map(|i| NotMeasured { name: i.name.into(), why: why.into() }).collect()
 }
 
@@ -203,7 +204,11 @@ pub(super) fn interface_jobs(
     let span = origins.choose("--size", spec.size, usual, |b| show_bytes(*b));
     let depth = origins.choose("--depth", spec.depth, DEPTH, u32::to_string);
     origins.record("--cache", "as each interface opens its file", "fathom api");
-    origins.record("--random", "once: each block at most once, the same blocks for all", "fathom api");
+    origins.record(
+        "--random",
+        "once: each block at most once, the same blocks for all interfaces",
+        "fathom api",
+    );
     origins.record(
         "ends",
         "after --time, or earlier: sequential runs at the end of the span, random runs after half of its blocks",
@@ -254,7 +259,7 @@ pub(super) fn interface_jobs(
     }
     if comparison.candidates.is_empty() {
         let why = if comparison.missing.is_empty() {
-            "none of these interfaces supports the typed --rw; type another one, or leave --rw out".into()
+            "none of these interfaces supports the typed --rw; type another --rw, or leave it out".into()
         } else {
             describe_reasons(&comparison.missing)
         };

@@ -8,7 +8,7 @@ use crate::plan::origins::Origins;
 use crate::plan::study::Timing;
 use analysis::strategy::cost::run_ns;
 use model::plan::LatencyTarget;
-use model::units::minutes;
+use model::units::{minutes, show_counted};
 
 /// Default budget of a comparison of interfaces.
 pub(super) const INTERFACES_NS: u64 = 115_000_000_000;
@@ -40,12 +40,15 @@ pub(super) fn for_latency_target(
     let Timing { request, runs, baseline_ns, .. } = *timing;
     let run = timing.jobs.first().map_or(0, run_ns);
     let time_of = |runs: u64| baseline_ns.saturating_add(run.saturating_mul(runs));
-    let work = format!("{runs} runs of the closed loop and {FEWEST_LOAD_RUNS} of the open loop");
+    let work = format!(
+        "{} of the closed loop and {FEWEST_LOAD_RUNS} of the open loop",
+        show_counted(runs.into(), "run")
+    );
     let least_ns = time_of(u64::from(runs) + FEWEST_LOAD_RUNS);
     refuse_short(request.budget_ns, least_ns, &work, "shorter runs (--time)")?;
     let answers = u64::from(target.latency_ns.is_some()) + u64::from(target.curve);
     let runs = RUNS_IN_BUDGET * u64::from(runs.max(USUAL_RUNS)) * answers;
-    Ok(choose_budget(request.budget_ns, time_of(runs), &format!("default: {runs} runs"), origins))
+    Ok(choose_budget(request.budget_ns, time_of(runs), &format!("default: time for {runs} runs"), origins))
 }
 
 /// The budget of `bench --compare`.
@@ -53,8 +56,9 @@ pub(super) fn for_targets(timing: &Timing, origins: &mut Origins) -> Result<u64,
     let Timing { request, jobs, runs, baseline_ns, .. } = *timing;
     let round = jobs.iter().map(run_ns).fold(0, u64::saturating_add);
     let least = baseline_ns.saturating_add(round.saturating_mul(runs.into()));
-    let work = format!("{runs} rounds of {} tests", jobs.len());
-    refuse_short(request.budget_ns, least, &work, "shorter runs (--time) or fewer (--runs)")?;
+    let work =
+        format!("{} of {}", show_counted(runs.into(), "round"), show_counted(jobs.len() as u64, "test"));
+    refuse_short(request.budget_ns, least, &work, "shorter runs (--time) or fewer runs (--runs)")?;
     let default = USUAL_NS.max(least.saturating_add(least / SPARE));
     let from = "default: 110 s, or more if the first rounds take longer";
     Ok(choose_budget(request.budget_ns, default, from, origins))
@@ -72,9 +76,14 @@ pub(super) fn for_search(
 ) -> Result<u64, Failure> {
     let usual = least_ns.saturating_mul(CELL_PASSES).max(run_ns.saturating_mul(CELL_RUNS)).min(USUAL_NS);
     let default = usual.max(least_ns.saturating_add(least_ns / SPARE).saturating_add(making_ns));
-    refuse_short(typed_ns, least_ns, &format!("{cells} cells, each measured once,"), "fewer cells")?;
+    refuse_short(
+        typed_ns,
+        least_ns,
+        &format!("one run of each of {}", show_counted(cells as u64, "cell")),
+        "fewer cells",
+    )?;
     let from = format!(
-        "{CELL_PASSES} runs of each cell, at least {CELL_RUNS} runs, at most {}, or more if one run of each cell takes longer",
+        "default: time for {CELL_PASSES} runs of each cell and at least {CELL_RUNS} runs, but at most {} unless one run of each cell takes longer",
         minutes(USUAL_NS)
     );
     Ok(choose_budget(typed_ns, default, &from, origins))
@@ -98,7 +107,7 @@ pub(super) fn refuse_short(
 ) -> Result<(), Failure> {
     let Some(budget_ns) = typed_ns.filter(|typed| *typed < least_ns) else { return Ok(()) };
     Err(Failure::Usage(format!(
-        "--budget {}: {work} take about {}; type --budget {}s or more, or choose {instead}",
+        "--budget {} is too short for {work} (about {}); type --budget {}s or more, or choose {instead}",
         minutes(budget_ns),
         minutes(least_ns),
         least_ns.div_ceil(1_000_000_000)

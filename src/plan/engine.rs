@@ -244,7 +244,7 @@ pub(super) fn find(given: &StreamSpec) -> Result<&'static Entry, Problem> {
     if let Some(cache) = given.cache.filter(|c| !entry.caches.contains(c)) {
         let known: Vec<&str> = entry.caches.iter().map(|c| c.word()).collect();
         let message = format!(
-            "{{cache {}}}: the engine {name} works with {} only; type one of these, or another {{engine}}",
+            "{{cache {}}}: the engine {name} works only with {}; type another cache mode, or another {{engine}}",
             cache.word(),
             known.join(", ")
         );

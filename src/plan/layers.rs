@@ -213,7 +213,7 @@ impl Setup<'_> {
         // In `layers`, each layer precedes the layers below it.
         for (at, layer) in layers.iter().enumerate().rev().filter(|(at, _)| !is_target(*at)) {
             if writes(rw) {
-                add_missing(jobs, &layer.name, rw, "it stores the layers above, so it is only read");
+                add_missing(jobs, &layer.name, rw, "it stores the layers above, so fathom only reads it");
                 continue;
             }
             let device = PathBuf::from(format!("/dev/{}", layer.name.replace('!', "/")));

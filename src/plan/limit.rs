@@ -88,7 +88,11 @@ fn make_open_loop(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) 
             u64::from(*depth) * u64::from(*workers),
             show_bytes(buffers)
         );
-        origins.record("open-loop slots", &value, "32 times those of the closed loop, at least 128");
+        origins.record(
+            "open-loop slots",
+            &value,
+            "32 times those of the closed loop, at least 128, limited by 256 MiB of buffers and 256 workers",
+        );
     }
     Ok(open)
 }

@@ -175,7 +175,7 @@ fn is_cold(
     let words = match strategy {
         _ if !cold => "no: not evicted from the page cache",
         Strategy::Steady { .. } => {
-            "yes: evicted before the first round of each job, and no rest between its rounds"
+            "yes: evicted before the first round of each job; its rounds follow without a pause"
         }
         _ if study.layers().is_some() => {
             "yes: evicted before each run, and read completely before buffered reads"
@@ -340,7 +340,7 @@ fn resolve_times(
     };
     if drafts.iter().any(|d| d.stream.reads_back().is_some()) {
         // The phase must be long enough to read back all writes, and its window must include every read.
-        origins.record("--time", &show_ns(MAX_TIME_NS as f64), "ends when all was read");
+        origins.record("--time", &show_ns(MAX_TIME_NS as f64), "ends when all data are read");
         return Ok(Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: Vec::new() });
     }
     let is_limited = |d: &Draft| !d.stream.limit.is_none() || d.spec.passes.is_some();
@@ -348,7 +348,7 @@ fn resolve_times(
     let is_api = matches!(request.work, Work::Api { .. });
     let ends_by_count = !is_api && !drafts.is_empty() && drafts.iter().all(is_limited);
     let (default, from) = if ends_by_count {
-        (Times { window_ns: MAX_TIME_NS, warmup_ns: 0 }, "ends by its limit")
+        (Times { window_ns: MAX_TIME_NS, warmup_ns: 0 }, "ends at its limit of operations, bytes or time")
     } else {
         (default, "default")
     };
@@ -377,7 +377,7 @@ fn check_memory(jobs: &[Job], memory: Option<u64>) -> Result<(), Failure> {
             let needed: u64 = phase.streams.iter().map(buffer_bytes).fold(0, u64::saturating_add);
             if needed > memory / BUFFER_SHARE {
                 return Err(Failure::Usage(format!(
-                    "{}: the buffers alone would take {} of {} memory; use a smaller --bs, --depth or --workers",
+                    "{}: the buffers would take {}, which is more than half of this machine's {} of memory; use a smaller --bs, --depth or --workers",
                     job.name,
                     show_bytes(needed),
                     show_bytes(memory)
@@ -459,7 +459,7 @@ fn append_baseline_jobs(
     if matching_jobs.is_empty() {
         let names = |jobs: &[Job]| jobs.iter().map(|j| j.name.clone()).collect::<Vec<_>>().join(", ");
         return Err(fail(&format!(
-            "none of its workloads ({}) is a workload of this command ({}); name a session with the same workloads",
+            "none of the workloads of that session ({}) is a workload of this command ({}); name a session with the same workloads",
             names(&old.jobs),
             names(jobs)
         )));
@@ -504,20 +504,25 @@ fn renumber_targets(
     denial: Option<&str>,
     targets: &mut Targets,
 ) -> Result<Job, Failure> {
-    let were = &record.header.plan.targets;
+    let earlier_targets = &record.header.plan.targets;
     let mut job = job.clone();
     for stream in job.streams_mut() {
         if ::engine::engines::find(&stream.engine).is_none() {
-            return Err(Failure::Usage(format!("this fathom has no engine {}", stream.engine)));
+            return Err(Failure::Usage(format!(
+                "that session used the engine {}, which this fathom does not have; name a session with another engine",
+                stream.engine
+            )));
         }
         if let Some(cause) = denial.filter(|_| stream.engine == engine::WANTED) {
             return Err(Failure::Usage(format!(
-                "it used io_uring, which cannot be used now ({cause}), and another engine would be a different workload; name a session with --engine libaio"
+                "that session used io_uring, which cannot be used now ({cause}), and another engine would be a different workload; name a session with --engine libaio"
             )));
         }
         let mut found = Vec::new();
         for index in &stream.targets {
-            let was = were.get(*index).ok_or_else(|| Failure::Usage("its record names no target".into()))?;
+            let was = earlier_targets
+                .get(*index)
+                .ok_or_else(|| Failure::Usage("its record names no target".into()))?;
             let place = record.header.hosts.first().and_then(|h| h.places.get(*index));
             found.push(targets.find_or_add_earlier(was, place, stream)?);
         }
@@ -559,9 +564,9 @@ pub fn resume_plan(word: &str, mut request: Request, before: &Record) -> Result<
     // The sweep continues after the offsets already drawn, and repeats none.
     plan.seed_again = None;
     let what = if plan.targets != old.targets {
-        "its target has changed, or it was started in another directory; change to that directory, or start a new sweep"
+        "its target has changed, or the sweep was started in another directory; change to that directory, or start a new sweep"
     } else if plan.jobs != old.jobs || plan.study != old.study {
-        "the same command line would measure other cells now (another file system, another version); start a new sweep"
+        "the same command line would measure other cells now, perhaps because the file system or the version of fathom has changed; start a new sweep"
     } else {
         return Ok((Planned { plan, machine }, request.keep));
     };

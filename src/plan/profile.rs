@@ -75,14 +75,14 @@ pub(super) fn profile_jobs(
     let has_user_target = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
     let reads_only = has_user_target && request.destroy.is_empty();
     if reads_only {
-        origins.record("directions", "reads only", "TARGET exists; --destroy with its name adds writes");
+        origins.record("directions", "reads only", "TARGET exists; --destroy TARGET adds writes");
     }
     for (read_percent, test) in profile.rows() {
         if reads_only && read_percent < 100 {
             if profile.read_percents.iter().all(|p| *p < 100) {
                 tests.leave_out(
                     test,
-                    "it writes, and TARGET exists; type --destroy with its name to allow that".into(),
+                    "the test writes, and TARGET exists; type --destroy TARGET to allow that".into(),
                 );
             }
         } else {
@@ -126,7 +126,7 @@ impl Tests<'_> {
         let name = self.profile.name;
         if !self.profile.takes_workers() && self.request.flags.contains(&"workers") {
             return Err(Failure::Usage(format!(
-                "--workers: the tests of --profile {name} have their own numbers of threads; type fathom run --workers N, or leave --workers out"
+                "--workers: each test of --profile {name} has its own number of threads; type `fathom run --workers N`, or leave --workers out"
             )));
         }
         let needs_own_files = self.profile.tests.iter().any(|t| t.files == Files::Own);
@@ -159,7 +159,7 @@ impl Tests<'_> {
             origins.record("--size", &show_bytes(given), "command line");
         } else if let Some(span) = largest_span {
             let whole_test = tests.iter().find(|t| t.span_bytes.is_none());
-            let words = whole_test.map_or(String::new(), |t| format!("; {} in all of the target", t.called));
+            let words = whole_test.map_or(String::new(), |t| format!("; {} in the whole target", t.called));
             let span =
                 self.target.as_ref().and_then(TargetFacts::known_bytes).map_or(span, |bytes| span.min(bytes));
             origins.record("--size", &format!("{}{words}", show_bytes(span)), &from);

@@ -16,7 +16,7 @@ use model::name;
 use model::plan::{Role, Target};
 use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH};
 use model::spec::{Rw, StreamSpec};
-use model::units::{MIB, show_bytes, show_count, show_ns};
+use model::units::{MIB, show_bytes, show_counted, show_ns};
 
 /// Lowest default depth, unless the buffers allow less.
 const MIN_DEPTH: u32 = 32;
@@ -137,7 +137,8 @@ pub(crate) fn apply_capture(
     let ReplayPlan { mut replay, files } = from_capture;
     let given = draft.spec.replay.as_ref();
     let pace = given.and_then(|given| given.pace);
-    let from = if replay.pace == ReplayPace::Timed { "no completions are known" } else { "default" };
+    let from =
+        if replay.pace == ReplayPace::Timed { "the capture has no completion times" } else { "default" };
     origins.choose_from("--pace", pace, replay.pace, from, |pace| pace.word().into());
     origins.choose("--speed", given.and_then(|given| given.speed), 1.0, f64::to_string);
     let Changes { divide, align_bytes, skip, .. } = &replay.changes;
@@ -165,7 +166,7 @@ pub(crate) fn apply_capture(
     replay.dense = is_made;
     if replay.stable_writes && stream.cache == Cache::Mmap {
         return Err(Failure::Usage(
-            "--cache mmap: the capture has FUA writes, which are stable at once, and writes to a memory mapping cannot be; type --cache direct".into(),
+            "--cache mmap: the capture has FUA writes, which are stable when they complete, and a memory mapping has no such writes; type --cache direct".into(),
         ));
     }
     stream.replay = Some(Box::new(replay));
@@ -190,7 +191,7 @@ fn name_files(
 ) -> Result<(), Failure> {
     if files.len() > 1 {
         return Err(Failure::Usage(format!(
-            "{}: its operations are on {} files ({}, {} ...), and a replay has a single one; write a log for each job and file",
+            "{}: its operations are on {} files, such as {} and {}, and a replay uses a single one; make fio write a log for each job and file",
             replay.file,
             files.len(),
             files[0],
@@ -213,11 +214,11 @@ fn name_files(
 /// Example: `98,026 operations of vda in 12.1 s, 6 tasks, 1.5 GiB touched`.
 fn describe_original(original: &Original) -> String {
     format!(
-        "{} operations of {} in {}, {} tasks, {} touched",
-        show_count(original.operations() as f64),
+        "{} of {} in {}, {}, {} touched",
+        show_counted(original.operations(), "operation"),
         original.device,
         show_ns(original.elapsed_ns as f64),
-        original.tasks,
+        show_counted(original.tasks.into(), "task"),
         show_bytes(original.footprint_bytes)
     )
 }
@@ -234,7 +235,7 @@ pub(crate) fn place_on_target(
     let Some(replay) = &mut stream.replay else { return Ok(()) };
     let original = &replay.original;
     let [target] = targets else {
-        return Err(Failure::Usage("a capture is replayed on one target; name one".into()));
+        return Err(Failure::Usage("a replay needs a single target; name one".into()));
     };
     let align = if is_direct { target.block_bytes.max(1) } else { 1 };
     if !original.align_bytes.is_multiple_of(align) && align > original.align_bytes {
@@ -249,7 +250,7 @@ pub(crate) fn place_on_target(
     replay.dense = original.end_bytes > target.bytes;
     if replay.dense && is_foreign {
         return Err(Failure::Usage(format!(
-            "{} reads and writes up to {}, and {} has {}; name a larger target, or divide its offsets by replay_scale with replay_align",
+            "the operations of {} end at {}, and {} has {}; name a larger target, or divide the offsets by replay_scale with replay_align",
             replay.file,
             show_bytes(original.end_bytes),
             target.path,
@@ -258,7 +259,7 @@ pub(crate) fn place_on_target(
     }
     if replay.dense && original.footprint_bytes > target.bytes {
         return Err(Failure::Usage(format!(
-            "{} reads and writes {} in all, but {} has only {}; name a target of at least {}",
+            "{} touches {} of data, but {} has only {}; name a target of at least {}",
             replay.file,
             show_bytes(original.footprint_bytes),
             target.path,

@@ -88,7 +88,7 @@ fn fill_stream(
 ) -> Result<Stream, Failure> {
     if !stream.turns.is_empty() {
         return Err(Failure::Usage(
-            "--precondition writes one region, and turns have several; write the target first, or leave --precondition out".into(),
+            "--precondition writes a single region, and each turn of a stream has its own; write the target first, or leave --precondition out".into(),
         ));
     }
     let access = &stream.access;
@@ -213,7 +213,7 @@ fn check_condition(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
     }
     let kinds = model::distinct(named.iter().flat_map(|(_, stream)| stream.kinds()));
     let conditions: Vec<String> = kinds.iter().map(|kind| format!("{}.p99", kind.word())).collect();
-    Err(format!("no job does a {}; type {}", kind.word(), conditions.join(" or ")))
+    Err(format!("this condition covers no job that does a {}; type {}", kind.word(), conditions.join(" or ")))
 }
 
 /// The file of the operation log; `None` without a log. Marks all streams as logged if there is
@@ -233,7 +233,7 @@ pub(super) fn plan_op_log(
         let lost = streams.find(|s| s.log_interval_ns.is_some()).filter(|_| spec.typed.is_none());
         return lost.map_or(Ok(None), |_| {
             Err(Failure::Usage(
-                "--op-log-interval sets the lines of an operation log, and there is no log; type --op-log FILE too, or leave --op-log-interval out".into(),
+                "--op-log-interval needs an operation log; type --op-log FILE too, or leave --op-log-interval out".into(),
             ))
         });
     };

@@ -26,7 +26,7 @@ use model::spec::conditions::RateLimit;
 use model::spec::keys::KEYS;
 use model::spec::number::word_of;
 use model::spec::{JobSpec, ReplaySpec, Rw, StreamSpec, TurnSpec, values};
-use model::units::show_bytes;
+use model::units::{show_bytes, show_counted};
 
 /// Slots of an open loop: enough for a stall of about 100 ms at 1000 operations per second.
 const OPEN_DEPTH: u32 = 128;
@@ -130,7 +130,7 @@ fn check_rules(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
     let rules = ["steady-state", "min-rate", "max-latency"];
     match rules.into_iter().find(|key| spec.has(key) && engine.name == "sim") {
         Some(key) => Err(Failure::Usage(format!(
-            "--{key}: the simulated device has its own clock and ends before --{key} could be checked; type another engine, such as null"
+            "--{key}: the engine sim has its own clock, so a run ends before --{key} could be checked; type another engine, such as null"
         ))),
         None => Ok(()),
     }
@@ -163,15 +163,15 @@ fn resolve_operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Opti
         return (access, flush, Vec::new());
     }
     let mut turns = Vec::new();
-    for (at, TurnSpec { operations, what }) in spec.turns.iter().enumerate() {
+    for (at, TurnSpec { operations, settings }) in spec.turns.iter().enumerate() {
         let length = operations.unwrap_or(Every::writes(1));
         origins.inside(&format!("turn {}", at + 1), |origins| {
             origins.note("ops", Some(length), |length| length.format_count());
-            origins.note("--size", what.size, |s| show_bytes(*s));
-            let mut access = resolve_access(what, origins);
-            access.span_bytes = what.size.unwrap_or(u64::MAX);
-            let flush = resolve_flush(what, &access, origins);
-            note_given(what, origins);
+            origins.note("--size", settings.size, |s| show_bytes(*s));
+            let mut access = resolve_access(settings, origins);
+            access.span_bytes = settings.size.unwrap_or(u64::MAX);
+            let flush = resolve_flush(settings, &access, origins);
+            note_given(settings, origins);
             turns.push(Turn { operations: length.writes, turns: length.calls, access, flush });
         });
     }
@@ -184,10 +184,10 @@ fn typed_span(spec: &StreamSpec) -> Option<u64> {
     if spec.turns.is_empty() {
         return spec.size;
     }
-    let offset = |what: &StreamSpec| what.resolved.access.offset_bytes;
-    let ends = spec.turns.iter().map(|turn| Some(offset(&turn.what).saturating_add(turn.what.size?)));
+    let offset = |settings: &StreamSpec| settings.resolved.access.offset_bytes;
+    let ends = spec.turns.iter().map(|turn| Some(offset(&turn.settings).saturating_add(turn.settings.size?)));
     let ends: Option<Vec<u64>> = ends.collect();
-    let first = spec.turns.iter().map(|turn| offset(&turn.what)).min();
+    let first = spec.turns.iter().map(|turn| offset(&turn.settings)).min();
     Some(ends?.into_iter().max()?.saturating_sub(first?))
 }
 
@@ -215,13 +215,13 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     let default = PerKind::all(Sizes::Fixed(if rw.is_random() { 4096 } else { 1 << 20 }));
     let sizes = origins.choose("--bs", spec.bs.clone(), default, describe_sizes);
     // With `--burst-time`, the think time separates bursts of the whole stream, not operations of this line.
-    let own = spec.burst_time.is_none();
-    let delay = spec.period.as_ref().or(spec.think.as_ref().filter(|_| own));
+    let is_paced_by_line = spec.burst_time.is_none();
+    let delay = spec.period.as_ref().or(spec.think.as_ref().filter(|_| is_paced_by_line));
     Line {
         order,
         mix,
         sizes,
-        burst: spec.burst.filter(|_| own).unwrap_or(1),
+        burst: spec.burst.filter(|_| is_paced_by_line).unwrap_or(1),
         delay_ns: delay.map_or(0, |think| think.mean_ns),
         delay_law: delay.map_or(ThinkLaw::Fixed, |think| think.law.clone()),
         by_period: spec.period.is_some(),
@@ -287,8 +287,10 @@ fn resolve_batch(
 ) -> Result<Batch, Failure> {
     if let Some(given) = spec.batch.filter(|b| b.submit > engine.max_depth) {
         return Err(Failure::Usage(format!(
-            "--batch {}: the engine {} takes {} operation at a time; leave --batch out, or type --engine io_uring or libaio",
-            given.submit, engine.name, engine.max_depth
+            "--batch {}: the engine {} takes {} at a time; leave --batch out, or type --engine io_uring or libaio",
+            given.submit,
+            engine.name,
+            show_counted(engine.max_depth.into(), "operation")
         )));
     }
     // Checked here, because the default depth of a test or an engine is known only now.
@@ -398,7 +400,7 @@ fn check_eviction(spec: &StreamSpec, cache: Cache, engine: &Entry) -> Result<(),
                 engine.name
             )));
         }
-        Cache::Mmap => "maps its files, and mapped pages are not evicted",
+        Cache::Mmap => "maps the files, whose mapped pages are not evicted",
         cache if cache.is_direct() => "bypasses the page cache",
         _ => return Ok(()),
     };
@@ -423,7 +425,9 @@ pub(super) fn resolve_read_back(
     let index = number.saturating_sub(1) as usize;
     let before = phase.checked_sub(1).and_then(|before| spec.phases.get(before)?.streams.get(index));
     let Some(writer) = before else {
-        return fault("the previous phase has no such stream; type the number of one, from 1");
+        return fault(
+            "the previous phase has no such stream; type the number of a stream in that phase, counted from 1",
+        );
     };
     let rw = match writer.rw {
         Some(Rw::Write | Rw::Rw | Rw::Trimwrite) => Rw::Read,
@@ -436,7 +440,7 @@ pub(super) fn resolve_read_back(
     let limits = [writer.limit_iops, writer.limit_bandwidth];
     if matches!(writer.rw, Some(Rw::Rw | Rw::Randrw)) && limits.iter().flatten().any(|l| l.each().is_some()) {
         return fault(
-            "the rates of its directions decide which blocks that stream writes; type one limit for all directions",
+            "that stream has a rate limit for each direction, so timing decides which blocks it writes; type one limit for all directions",
         );
     }
     let verify = Verify { checks: true, back: Some(index), ..verify.clone() };

@@ -113,7 +113,7 @@ pub(super) fn choose_runs(request: &Request, origins: &mut Origins) -> (u32, Str
     let runs = origins.choose_from("--runs", spec.runs, default, from, u32::to_string);
     if spec.settle == Some(true) {
         origins.note("--settle", Some(()), |()| {
-            "if the first runs are inconclusive, one more batch with as many runs as should decide".into()
+            "if the first runs are inconclusive, one more batch of as many runs as a decision probably needs".into()
         });
         let most = runs.saturating_mul(SETTLED_WITHIN).min(MAX_RUNS);
         let at_most = origins.choose_from(
@@ -126,7 +126,9 @@ pub(super) fn choose_runs(request: &Request, origins: &mut Origins) -> (u32, Str
         return (runs, Strategy::Settle { at_most });
     }
     let Some(share) = spec.precision else { return (runs, Strategy::Fixed) };
-    origins.note("--precision", Some(share), |share| format!("{} % to either side", share * 100.0));
+    origins.note("--precision", Some(share), |share| {
+        format!("{} % to either side", (1e6 * share).round() / 1e4)
+    });
     let twice = runs.saturating_mul(2).min(MAX_RUNS);
     let at_most =
         origins.choose_from("--max-runs", spec.max_runs, twice, "default: twice --runs", u32::to_string);

@@ -335,7 +335,7 @@ impl<'a> Targets<'a> {
         let PlacedTarget { target: now, place } = inspect_target(self.root, path, path)?;
         if now.role != was.role {
             return Err(Failure::Usage(format!(
-                "{} is not the target of that session: it is of another kind",
+                "{} is not the target of that session: it is of another kind (file, directory or device)",
                 was.path
             )));
         }
@@ -436,20 +436,20 @@ impl<'a> Targets<'a> {
         paths: &[PathBuf],
         origins: &mut Origins,
     ) -> Result<(), Failure> {
-        let idle = |flag: &str| {
+        let refuse_flag = |flag: &str| {
             Err(Failure::Usage(format!(
                 "{flag} has no effect: the engine {} uses no target; leave {flag} out",
                 draft.engine.name
             )))
         };
         if !paths.is_empty() {
-            return idle("TARGET");
+            return refuse_flag("TARGET");
         }
         if draft.spec.cache.is_some() {
-            return idle("--cache");
+            return refuse_flag("--cache");
         }
         if draft.spec.create.is_some() {
-            return idle("--create");
+            return refuse_flag("--create");
         }
         let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
         let path = format!("nothing: engine {}", draft.engine.name);
@@ -512,7 +512,7 @@ pub(super) fn mark_unseen_users(
     let needless = |path: &&PathBuf| !marked().any(|target| is_named(std::slice::from_ref(path), &target));
     if let Some(path) = request.unseen_users.iter().find(needless).filter(|_| !is_foreign) {
         return Err(Failure::Usage(format!(
-            "--unseen-users {} has no effect: this job does not write it; leave --unseen-users out",
+            "--unseen-users {} has no effect: this job does not write to that path; leave --unseen-users out",
             name::shown(path)
         )));
     }
@@ -663,7 +663,7 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<PlacedTar
     };
     if bytes == 0 && role == Role::Device {
         return Err(Failure::Refused(format!(
-            "{} has no capacity: it is not set up, or has no medium",
+            "{} shows no capacity: perhaps it is not set up, or has no medium; `fathom devices` lists the disks",
             name::shown(typed_path)
         )));
     }
@@ -731,7 +731,7 @@ fn describe_change(then: &Place, now: &Place) -> Option<String> {
     if then.kind() != now.kind() {
         return Some(format!("it was {}, and now it is {}", then.kind(), now.kind()));
     }
-    (was != is).then(|| format!("{} was below it, and now {} is", was.join(" and "), is.join(" and ")))
+    (was != is).then(|| format!("it was on {}, and now it is on {}", was.join(" and "), is.join(" and ")))
 }
 
 /// Whether another tool's command line names a file that fathom made in an earlier invocation and
@@ -995,8 +995,8 @@ fn check_size(typed_path: &Path, target: &Target, size: Option<u64>, offset: u64
     let end = offset.checked_add(size.unwrap_or(0));
     if size.is_some_and(|s| s > target.bytes) || end.is_none_or(|e| e > target.bytes) {
         return Err(Failure::Usage(format!(
-            "--size {} from --offset {} ends beyond {}, which has {}; type less, or leave --size out",
-            show_bytes(size.unwrap_or(target.bytes)),
+            "{}--offset {} ends beyond {}, which has {}; type a smaller --size or --offset",
+            size.map_or_else(String::new, |size| format!("--size {} from ", show_bytes(size))),
             show_bytes(offset),
             name::shown(typed_path),
             show_bytes(target.bytes)

@@ -400,10 +400,10 @@ pub(crate) fn found_depths(phase: &Phase, outcomes: &[(WorkerId, WorkerOutcome)]
         let target = phase.streams.get(id.stream)?.latency_target?;
         let rule = format!("worker {}, --latency-target {}", id.worker, target.to_flag());
         Some(match (is_last || target.searches_whole_run, depth) {
-            (true, _) => format!("{rule}: {depth} in flight"),
-            (false, 1) => format!("{rule}: not met with one operation in flight"),
+            (true, _) => format!("{rule}: the search chose depth {depth}"),
+            (false, 1) => format!("{rule}: not met even at depth 1"),
             (false, _) => format!(
-                "{rule}: the search was not finished; the figures are from the last window, with {depth} in flight"
+                "{rule}: the search was not finished; the figures are from the last window, at depth {depth}"
             ),
         })
     };
@@ -483,7 +483,7 @@ impl OpLog {
     }
 
     /// Returns why the log cannot grow further, if it is full.
-    pub fn full(&self) -> Option<String> {
+    pub fn full_reason(&self) -> Option<String> {
         (self.bytes > MAX_LOG_BYTES).then(|| {
             format!(
                 "the log of operations has reached its limit of {} of memory; type --op-log-interval 100ms (in fio log_avg_msec=100) for a line per interval, or a shorter --time",

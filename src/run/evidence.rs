@@ -136,7 +136,7 @@ impl Measurement {
         }
         let attributes = place.file_system.iter().flat_map(|f| &f.attributes);
         let found = attributes.into_iter().find(|a| PAGE_CACHED_ATTRIBUTES.contains(&a.as_str()))?;
-        Some(format!("{through}: its file system stores the file as {found}"))
+        Some(format!("{through}: the file has the attribute {found}"))
     }
 }
 
@@ -178,7 +178,7 @@ impl StallWatchdog {
     /// # Errors
     /// Why the watchdog could not observe, or cannot separate stops from waits for a CPU.
     pub(super) fn end(mut self) -> Known<Stops> {
-        let thread = self.thread.take().ok_or("it has ended")?;
+        let thread = self.thread.take().ok_or("the watchdog thread has ended")?;
         let thread = thread.map_err(|e| format!("fathom cannot start a thread: {e}"))?;
         self.is_over.store(true, Ordering::Relaxed);
         thread.thread().unpark();
@@ -227,7 +227,7 @@ impl Sleeper {
             std::thread::park_timeout(nap);
             // Measure from each return to the next one, so that no time is left out.
             let now = Instant::now();
-            self.returned((now - woken).saturating_sub(nap));
+            self.check_lateness((now - woken).saturating_sub(nap));
             woken = now;
         }
         self.seen.workers = Some(self.workers.map(|workers| workers.seen));
@@ -236,7 +236,7 @@ impl Sleeper {
     }
 
     /// Counts a stall if a sleep was late by [`STALL_FROM`] or more, without the time that this thread waited for a CPU.
-    fn returned(&mut self, late: Duration) {
+    fn check_lateness(&mut self, late: Duration) {
         if late < STALL_FROM && self.read_at.elapsed() < ACCOUNT_EVERY {
             return;
         }
@@ -247,9 +247,9 @@ impl Sleeper {
     }
 
     fn note(&mut self, late: Duration, waiting: Duration) {
-        let still = late.saturating_sub(waiting);
-        if still >= STALL_FROM {
-            let ns = still.as_nanos() as u64;
+        let unexplained = late.saturating_sub(waiting);
+        if unexplained >= STALL_FROM {
+            let ns = unexplained.as_nanos() as u64;
             self.seen.count += 1;
             self.seen.longest_ns = self.seen.longest_ns.max(ns);
             self.seen.total_ns = self.seen.total_ns.saturating_add(ns);
@@ -409,7 +409,7 @@ impl Recording {
         };
         let [target] = stream.targets.as_slice() else { return Err("the stream has several targets".into()) };
         let path = measurement.plan.targets.get(*target).map(|target| name::path(&target.path));
-        let path = path.filter(|path| path.exists()).ok_or("the target is on no device")?;
+        let path = path.filter(|path| path.exists()).ok_or("the path of the target does not exist")?;
         let subject = block_events::find(&measurement.root, &path).map_err(|why| why.message().to_owned())?;
         let events = BlockEvents::begin(std::slice::from_ref(&subject.traced))?;
         let origin = Origin { unit: subject.traced.unit, ..Origin::default() };

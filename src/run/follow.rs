@@ -76,7 +76,7 @@ impl Measurement {
             if let (Some(recorder), [above]) = (&mut self.driver_recorder, collector.streams_mut()) {
                 recorder.follow(above);
             }
-            if self.is_stopped() || workers.any_failed() || self.op_log.full().is_some() {
+            if self.is_stopped() || workers.any_failed() || self.op_log.full_reason().is_some() {
                 workers.stop();
             }
             if let Some(why) = workers.find_stuck() {

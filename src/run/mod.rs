@@ -185,7 +185,7 @@ struct Measurement {
     summaries: Vec<Summary>,
     /// The remaining time of a sweep, as of the beginning of the current run. `None` for other
     /// plans, for which it is calculated from `summaries`.
-    left: Option<RemainingTime>,
+    sweep_remaining: Option<RemainingTime>,
     /// Jobs of a comparison that this machine refuses.
     refused: Vec<usize>,
     /// A sentence about the host whose machine was busy before the first run. Set only if several hosts measure: their merged session has
@@ -218,7 +218,7 @@ impl Measurement {
             return Ok(ended);
         }
         self.store_prepared()?;
-        if let Some(why) = self.known_before()? {
+        if let Some(why) = self.invalid_before_run()? {
             return Ok(RunEnding::NotMeasured(why));
         }
         self.watch_idle()?;
@@ -239,7 +239,7 @@ impl Measurement {
 
     /// Returns why nothing is measured, if all results of a host are already invalid before the first run; otherwise `None`. If only some
     /// results are invalid, prints a warning.
-    fn known_before(&self) -> Result<Option<String>, Failure> {
+    fn invalid_before_run(&self) -> Result<Option<String>, Failure> {
         let known = self
             .accept
             .as_deref()
@@ -274,7 +274,7 @@ impl Measurement {
         while let Next::Measure { job, repeat, attempt, offered_iops } =
             strategy::next(&self.summaries, &strategy_plan)
         {
-            if self.is_enough() {
+            if self.should_end() {
                 return Ok(RunEnding::Interrupted);
             }
             // A repeated round asks for all of its jobs, including refused ones.
@@ -375,7 +375,7 @@ impl Measurement {
 
     /// The expected remaining time of the measurement.
     fn remaining(&self) -> RemainingTime {
-        self.left.unwrap_or_else(|| time_left(&self.plan, &self.summaries).into())
+        self.sweep_remaining.unwrap_or_else(|| time_left(&self.plan, &self.summaries).into())
     }
 
     /// Measures one run of one job: its phases without a rest between them. A phase that fails or is interrupted ends the run.
@@ -388,7 +388,7 @@ impl Measurement {
         }
         // With `--until steady`, later rounds follow without a rest: a device would recover during a rest.
         let continues_rounds = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
-        let mut notes = if continues_rounds { Vec::new() } else { self.rest(Some(job)) };
+        let mut notes = if continues_rounds { Vec::new() } else { self.evict_and_wait(Some(job)) };
         match self.place_layer(job) {
             Ok(note) => notes.extend(note),
             Err(why) => return Ok(RunEnding::Failed(why)),
@@ -466,7 +466,7 @@ impl Measurement {
         workers.take_logged(|id, operations| self.op_log.add(id, operations));
         let outcomes = workers.finish();
         let failure = failure.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
-        let failure = failure.or_else(|| self.op_log.full());
+        let failure = failure.or_else(|| self.op_log.full_reason());
         notes.extend(self.take_outcomes(&phase, &outcomes));
         let writes = phase.streams.iter().any(Stream::changes_targets);
         let last = self.store_snapshot_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
@@ -552,7 +552,7 @@ impl Measurement {
         if limit.is_zero() || self.is_stopped() {
             return Ok(());
         }
-        self.rest(None);
+        self.evict_and_wait(None);
         self.live.step("watching the machine before the first run", self.remaining());
         let before = Processes::sample(&self.root);
         let start_of_idle = self.store_snapshot(Moment::IdleStart, false)?;
@@ -573,7 +573,7 @@ impl Measurement {
         let is_chosen = self.plan.origins.iter().any(|origin| origin.setting == "--attempts");
         if !is_chosen && self.plan.attempts > 1 {
             self.plan.attempts = 1;
-            sentence += "; so disturbed runs are not repeated (--attempts 3 repeats them)";
+            sentence += ", so disturbed runs are not repeated (--attempts 3 repeats them)";
         }
         self.live.say(&sentence);
         self.busy_host = Some(sentence).filter(|_| !matches!(self.fleet, Fleet::Alone));
@@ -585,7 +585,7 @@ impl Measurement {
     }
 
     /// Whether to begin no more runs: after a signal, or after a key that ends the session when the current run has ended.
-    fn is_enough(&self) -> bool {
+    fn should_end(&self) -> bool {
         self.is_stopped() || self.live.ends_after_run()
     }
 
@@ -698,13 +698,13 @@ impl Measurement {
         let mut search = SweepProgress::after(&grid, &self.plan, before);
         // Data and offsets of a run depend on the number of runs before it, so count the runs of the earlier session.
         self.summaries = before.iter().map(|t| Summary::from_phases(t.attempt, std::iter::empty())).collect();
-        let mut broken = 0;
+        let mut consecutive_failures = 0;
         while let Some(at) = search.next() {
-            if self.is_enough() {
+            if self.should_end() {
                 return Ok(RunEnding::Interrupted);
             }
             let left = sweep_time_left(&search, &self.plan).into();
-            self.left = Some(left);
+            self.sweep_remaining = Some(left);
             let name = &self.plan.jobs[at.job].name;
             self.live
                 .step_run(&format!("{}  {name}{}", search.describe_progress(), self.why_repeated(&at)), left);
@@ -717,12 +717,12 @@ impl Measurement {
             };
             match &end.ending {
                 RunEnding::Failed(why) if began => {
-                    broken += 1;
-                    if broken == MAX_CONSECUTIVE_FAILURES {
+                    consecutive_failures += 1;
+                    if consecutive_failures == MAX_CONSECUTIVE_FAILURES {
                         return Ok(RunEnding::Failed(why.clone()));
                     }
                 }
-                RunEnding::Complete => broken = 0,
+                RunEnding::Complete => consecutive_failures = 0,
                 _ => {}
             }
             let complete = end.ending == RunEnding::Complete;

@@ -134,7 +134,7 @@ pub(super) fn begin(
         last_run: Record::new(header),
         interval_series: Vec::new(),
         summaries: Vec::new(),
-        left: None,
+        sweep_remaining: None,
         refused: Vec::new(),
         busy_host: None,
         _own_cgroup: own_cgroup,
@@ -218,7 +218,7 @@ fn resolve_opened_files(root: &Root, plan: &Plan, targets: &[OpenTarget], machin
 
 /// Size of the operations for which the probe sets up an engine, in bytes. Direct I/O may need
 /// larger ones.
-const BYTES: u32 = 4096;
+const PROBE_BYTES: u32 = 4096;
 
 /// Whether this host makes the test file of a target.
 fn is_made_here(plan: &Plan, index: usize) -> bool {
@@ -255,12 +255,12 @@ pub(crate) fn probe(root: &Root, plan: &Plan) -> Result<(), Failure> {
 
 fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(), Failure> {
     let path = name::path(&target.path);
-    let bytes = BYTES.max(target.block_bytes);
-    let lent = match (target.role, target.create) {
+    let bytes = PROBE_BYTES.max(target.block_bytes);
+    let probe_file = match (target.role, target.create) {
         (Role::Made, _) => Some(TestFile::make_sparse(&path, bytes.into())?),
         // If the directory refuses the file, the later attempt to make the file reports the reason.
         (_, Some(_)) => match path.parent().map(|parent| TestFile::make_sparse(parent, bytes.into())) {
-            Some(Ok(lent)) => Some(lent),
+            Some(Ok(probe_file)) => Some(probe_file),
             _ => return Ok(()),
         },
         _ => None,
@@ -269,11 +269,11 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
         let Some(entry) = engines::find(&stream.engine).filter(|entry| entry.touches_targets()) else {
             continue;
         };
-        let file = open(root, target, &path, lent.as_ref(), stream.cache)?;
-        if let Some(lent) = &lent
+        let file = open(root, target, &path, probe_file.as_ref(), stream.cache)?;
+        if let Some(probe_file) = &probe_file
             && (entry.name == FALLOCATE || stream.options.contains_key(FALLOCATE))
         {
-            fallocate(lent.file(), FallocateFlags::empty(), 0, bytes.into()).map_err(|e| {
+            fallocate(probe_file.file(), FallocateFlags::empty(), 0, bytes.into()).map_err(|e| {
                 Failure::Refused(format!(
                     "{}: its file system cannot allocate blocks ({}); use another --engine, or leave the option {FALLOCATE} out",
                     name::shown(&path),
@@ -281,10 +281,10 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
                 ))
             })?;
         }
-        if !is_set_up(entry, stream, lent.is_some()) {
+        if !is_set_up(entry, stream, probe_file.is_some()) {
             continue;
         }
-        let file = OpenFile::new(file, lent.is_some());
+        let file = OpenFile::new(file, probe_file.is_some());
         engine::engines::probe(entry, &stream.options, file, stream.cache, stream.depth, bytes)
             .map_err(|why| Failure::Refused(why.sentence))?;
     }
@@ -292,21 +292,21 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
 }
 
 /// Whether the probe sets up the engine: only if the set-up can fail, and only if it changes no file of the user.
-fn is_set_up(entry: &Entry, stream: &Stream, is_lent: bool) -> bool {
-    !entry.library_threads && (!entry.completes_in_submit || (is_lent && !stream.options.is_empty()))
+fn is_set_up(entry: &Entry, stream: &Stream, is_probe_file: bool) -> bool {
+    !entry.library_threads && (!entry.completes_in_submit || (is_probe_file && !stream.options.is_empty()))
 }
 
-/// Opens a target as a worker would: a file or device of the user for reading. A test file that was made for the probe (`lent`) is also
-/// opened for writing, which options such as `new` need.
+/// Opens a target as a worker would: a file or device of the user for reading. A test file of the probe (`probe_file`) is also opened for
+/// writing, which options such as `new` need.
 fn open(
     root: &Root,
     target: &Target,
     path: &Path,
-    lent: Option<&TestFile>,
+    probe_file: Option<&TestFile>,
     cache: Cache,
 ) -> Result<File, Failure> {
-    let opened = match (lent, target.role) {
-        (Some(lent), _) => lent.reopen(cache, true),
+    let opened = match (probe_file, target.role) {
+        (Some(probe_file), _) => probe_file.reopen(cache, true),
         (None, Role::Device) => {
             return Ok(safety::open_device(root, path, target.identity.as_ref(), false, cache)?);
         }
@@ -403,7 +403,7 @@ fn ns_per_op(
     // Count the window only: the totals also include completions after it.
     let lanes = outcome.last_block.iter().flat_map(|block| &block.lanes);
     let ops: u64 = lanes.flat_map(|lane| &lane.kinds).map(|tally| tally.latency.count()).sum();
-    if ops == 0 { Err("nothing completed".into()) } else { Ok(outcome.window_ns as f64 / ops as f64) }
+    if ops == 0 { Err("no operation completed".into()) } else { Ok(outcome.window_ns as f64 / ops as f64) }
 }
 
 fn self_test_spec(
@@ -434,7 +434,7 @@ fn self_test_spec(
         maker: payloads
             .maker(&shape.data, 1)
             .or_else(|_| payloads.maker(&Data::default(), 1))
-            .map_err(|_| "no data")?,
+            .map_err(|_| "the data to write cannot be made")?,
         // No warm-up: a worker that loses the CPU in it would have a very short window.
         ..WorkerSpec::plain(engine, sources, files, SELF_TEST_TIME_NS, clock)?
     })
@@ -486,7 +486,7 @@ impl Measurement {
             let mut reasons: Vec<&str> = reasons.map(String::as_str).collect();
             reasons.sort_unstable();
             reasons.dedup();
-            return Err(Failure::Refused(format!("no interface can be tried: {}", reasons.join("; "))));
+            return Err(Failure::Refused(format!("no interface works here: {}", reasons.join("; "))));
         }
         // The headline must be a job that this machine can run.
         if !is_left(&self.plan.headline) {
@@ -606,14 +606,15 @@ fn moved_bytes(outcomes: &[WorkerOutcome]) -> Known<u64> {
         return Err("an operation moved fewer bytes than requested".into());
     }
     match totals().map(|t| t.bytes).sum() {
-        0 => Err(format!("no operation completed in {} ms", TRIAL_TIME_NS / 1_000_000)),
+        0 => Err(format!("no operation completed in {}", show_ns(TRIAL_TIME_NS as f64))),
         bytes => Ok(bytes),
     }
 }
 
 /// Bytes written by the first probe of a write rate.
 const FIRST_BYTES: u64 = 4 << 20;
-const TIMES_MORE: u64 = 8;
+/// Each further probe of a write rate writes this many times as many bytes as the one before.
+const WRITE_PROBE_GROWTH: u64 = 8;
 /// A probe that takes at least this long is sufficient.
 const ENOUGH_TIME: Duration = Duration::from_millis(100);
 /// Writes are sized for this multiple of a run's time, since the probed rate is approximate.
@@ -693,7 +694,7 @@ impl Measurement {
             if took >= ENOUGH_TIME || bytes >= most_bytes || self.is_stopped() {
                 return Some(written as f64 / took.as_secs_f64().max(1e-9));
             }
-            bytes = bytes.saturating_mul(TIMES_MORE).min(most_bytes);
+            bytes = bytes.saturating_mul(WRITE_PROBE_GROWTH).min(most_bytes);
         }
     }
 }

@@ -98,7 +98,7 @@ impl Measurement {
         let mut groups: BTreeMap<u32, Arc<Group>> = BTreeMap::new();
         for (stream_index, stream) in phase.streams.iter().enumerate() {
             let entry = engines::find(&stream.engine)
-                .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
+                .ok_or_else(|| Failure::Usage(format!("this fathom has no engine {}", stream.engine)))?;
             // All workers and runs of a stream agree on the hot blocks.
             let drawn_as = DrawnAs::of_stream(before, phase, index, stream_index);
             let seed = split_mix(self.plan.host_seed() ^ (drawn_as.phase << 32 | drawn_as.stream) as u64);
@@ -317,7 +317,7 @@ fn has_room(replay: &Replay, targets: &[&OpenTarget]) -> Result<(), Failure> {
         return Ok(());
     };
     Err(Failure::Refused(format!(
-        "{} needs {}, and its target has {}; name a larger target",
+        "the replay of {} needs {}, and its target has {}; name a larger target",
         replay.file,
         show_bytes(needed),
         show_bytes(small.bytes())
@@ -436,7 +436,7 @@ impl Payloads {
 
 fn read(path: &str) -> Result<Arc<[u8]>, Failure> {
     let fail = |e: &dyn std::fmt::Display| {
-        Failure::Usage(format!("--data {path}: {e}; name a file that can be read"))
+        Failure::Usage(format!("--data {path}: {e}; name a file that can be read and is not empty"))
     };
     let mut bytes = Vec::new();
     files::open(path.as_ref())

@@ -167,7 +167,7 @@ impl StopRules {
                     notes.push(early_end(format!("--min-rate {}", rule.to_flag()), least.was_checked, ns));
                 } else if !least.was_checked {
                     notes.push(format!(
-                        "{} ended before its rate could be checked (--min-rate {}): the first {} do not count, and the rate is averaged over {}",
+                        "{}: --min-rate {} was never checked: after the first {}, a check needs completed operations over {}",
                         stream.name,
                         rule.to_flag(),
                         show_ns(MinRate::SETTLES_NS as f64),
@@ -178,17 +178,23 @@ impl StopRules {
             let Some(SteadyWatch { rule, seen, series }) = stream.steady else { continue };
             if !seen.attained {
                 let window = show_ns(rule.window_ns as f64);
+                let after = if rule.after_ns > 0 {
+                    format!(" after the first {}", show_ns(rule.after_ns as f64))
+                } else {
+                    String::new()
+                };
+                let quantity = if rule.slope { "slope" } else { "largest deviation" };
                 notes.push(match (series.first_end_ns(rule.every_ns), seen.criterion(&rule)) {
                     (Some(ns), criterion) => {
                         early_end(format!("--steady-state {}", rule.to_flag()), criterion.is_some(), ns)
                     }
                     (None, None) => format!(
-                        "{} ended before {window} were measured, so it is unknown whether it is steady (--steady-state {})",
+                        "{}: it is unknown whether the stream is steady (--steady-state {}): it ended before {window} were measured{after}, or completed no operation",
                         stream.name,
                         rule.to_flag()
                     ),
                     (None, Some(_)) => format!(
-                        "{} did not become steady (--steady-state {}): the value over the last {window} was {}",
+                        "{} did not become steady (--steady-state {}): the {quantity} over the last {window} was {}",
                         stream.name,
                         rule.to_flag(),
                         describe_deviation(&rule, &seen)

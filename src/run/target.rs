@@ -62,12 +62,13 @@ impl OpenTarget {
     ) -> Result<Self, Failure> {
         let mut target = plan.targets[index].clone();
         let path = &name::path(&target.path);
-        let Made { mut writing, found_empty } = keep(root, plan.host_seed(), &mut target, stop, progress)?;
+        let Made { mut writing, found_empty } =
+            make_planned_file(root, plan.host_seed(), &mut target, stop, progress)?;
         let mut users = plan.streams().filter(|stream| stream.targets.contains(&index));
         if let Some(writing) = &mut writing
             && !users.any(|stream| stream.renews_file() || stream.moves_no_data())
         {
-            writing.at_most(target.bytes);
+            writing.set_max_bytes(target.bytes);
         }
         let common = plan.common(index);
         let (made, handle) = match target.role {
@@ -256,7 +257,7 @@ impl OpenTarget {
 
 /// Makes the file that the plan creates, if it creates one, and reads the identity of the new file. Marks a file that fathom made as being
 /// written.
-fn keep(
+fn make_planned_file(
     root: &Root,
     seed: u64,
     target: &mut Target,
@@ -350,7 +351,7 @@ impl Measurement {
     /// Prepares the page cache before a cold run of `job`, or of all jobs if `job` is `None`:
     /// evicts the targets, and waits for write-back. Returns notes about what failed. Does nothing
     /// if runs are not cold.
-    pub(crate) fn rest(&mut self, job: Option<usize>) -> Vec<String> {
+    pub(crate) fn evict_and_wait(&mut self, job: Option<usize>) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.plan.cold {
             return notes;
@@ -363,20 +364,21 @@ impl Measurement {
                 continue;
             }
             // The remaining pages of a device that is only read belong to its file system.
-            let theirs = target.role == Role::Device && !target.writable;
+            let has_file_system_pages = target.role == Role::Device && !target.writable;
             let Some(handle) = ready.handle() else { continue };
             if let Err(why) = page_cache::write_back(handle) {
                 notes.push(format!(
-                    "the dirty data of the target's file system could not be written back: {why}"
+                    "the dirty data of the file system of {} could not be written back: {why}",
+                    target.path
                 ));
             }
             match page_cache::evict(handle) {
-                Ok(pages) if pages.cached > 0 && !theirs => {
+                Ok(pages) if pages.cached > 0 && !has_file_system_pages => {
                     let stayed = pages.cached;
-                    notes.push(format!("pages of the target that remained in the page cache: {stayed}"));
+                    notes.push(format!("pages of {} that remained in the page cache: {stayed}", target.path));
                 }
                 Ok(_) => {}
-                Err(why) => notes.push(format!("it is unknown whether the target was evicted: {why}")),
+                Err(why) => notes.push(format!("it is unknown whether {} was evicted: {why}", target.path)),
             }
         }
         notes.extend(page_cache::settle(&self.root, SETTLE_LIMIT, &self.stop).note());
@@ -643,7 +645,7 @@ fn a_marked_file_is_refused_after_another_program_wrote_it() {
     let new = Target::new(name::text(&path), Role::File, 18);
     let mut target = Target { writable: true, only_by_mark: true, ..new };
     let prepared = |target: &mut Target| {
-        keep(&Root::real(), 0, target, &AtomicBool::new(false), &mut |_, _| ()).map(|_| ())
+        make_planned_file(&Root::real(), 0, target, &AtomicBool::new(false), &mut |_, _| ()).map(|_| ())
     };
     assert!(prepared(&mut target).is_err_and(|why| why.message().contains("--destroy")));
     target.only_by_mark = false;

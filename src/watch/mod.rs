@@ -291,7 +291,9 @@ impl Devices {
     /// If the kernel shows no counters.
     fn sample(&mut self) -> Result<Sample, Failure> {
         let counted = devices::read_disk_stats(&self.root).map_err(|why| {
-            Failure::Refused(format!("{why}; `mount -t proc proc /proc` as root shows the counters"))
+            Failure::Refused(format!(
+                "{why}; if /proc is not mounted, type as root: mount -t proc proc /proc"
+            ))
         })?;
         let at = Instant::now();
         let mut remarks = if self.targets.is_empty() { self.renew(&counted) } else { Vec::new() };
@@ -427,7 +429,7 @@ impl Device {
         };
         let only = (known.same_by() == SameBy::ModelAndSize)
             .then(|| format!(" ({}: another device could be mistaken for it)", self.known_by.kind()));
-        let held = if known.is_throttled() {
+        let throttled_note = if known.is_throttled() {
             "; a cgroup limited that measurement, so the device itself may be faster"
         } else {
             ""
@@ -435,11 +437,11 @@ impl Device {
         let newest = known.sessions().first()?;
         let more = match known.sessions().len() {
             1 => String::new(),
-            count => format!(" and {} more", count - 1),
+            count => format!(" and of {} more", count - 1),
         };
         let results = if known.is_throttled() { "results" } else { "VALID results" };
         Some(format!(
-            "{}: its limits are {results} of {}{more}; recognised by {}{}{held}",
+            "{}: its limits are {results} of session {}{more}; the device is recognised by {}{}{throttled_note}",
             self.shown.name,
             newest.session,
             known.same_by().phrase(),
@@ -620,7 +622,7 @@ fn explain_missing(typed: &Path) -> String {
     let shown = name::shown(typed);
     if typed.parent() == Some(Path::new("")) {
         return format!(
-            "{shown}: there is no such file, and no block device of that name; `fathom devices` lists them"
+            "{shown}: there is no such file, and no block device of that name; `fathom devices` lists the devices"
         );
     }
     if let Ok(target) = typed.read_link() {
@@ -629,7 +631,7 @@ fn explain_missing(typed: &Path) -> String {
     }
     if typed.starts_with("/dev") {
         return format!(
-            "{shown} does not exist: the device was removed, or has another name; `fathom devices` lists the devices"
+            "{shown} does not exist: perhaps the device was removed, or has another name; `fathom devices` lists the devices"
         );
     }
     let above = typed.ancestors().skip(1).find(|above| above.is_dir()).map(name::shown);
@@ -927,8 +929,7 @@ fn targets_without_a_device_are_refused() {
         why("/nowhere/at/all"),
         "/nowhere/at/all does not exist; `fathom watch /` watches the device of /"
     );
-    let removed =
-        "/dev/no-such-disk does not exist: the device was removed, or has another name; `fathom devices`";
+    let removed = "/dev/no-such-disk does not exist: perhaps the device was removed, or has another name; `fathom devices`";
     assert!(why("/dev/no-such-disk").starts_with(removed), "{}", why("/dev/no-such-disk"));
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let link = dir.path().join("link");

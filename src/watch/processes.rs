@@ -17,7 +17,7 @@ use machine::resolve::OnDevices;
 use machine::root::Root;
 use machine::tracer::{Tracer, process_of};
 use model::Known;
-use model::units::show_count;
+use model::units::show_counted;
 use model::watch::{
     Call, FaultRates, Open, ProcessCalls, ProcessRequests, Processes, WatchedDevice, WatchedProcess,
 };
@@ -43,7 +43,7 @@ pub(super) fn remark(root: &Root) -> String {
         .explain(usize::from(!visibility.is_root))
         .map_or_else(String::new, |why| format!("; {why}"));
     format!(
-        "processes: bytes on all devices; a write counts when its pages become dirty: the kernel does not record whose data it writes back later{others}"
+        "processes: bytes of all devices together; writes count when pages become dirty, because the kernel does not record whose data it writes back later{others}"
     )
 }
 
@@ -183,7 +183,7 @@ impl Busiest {
             read_calls_per_s: per_s(counters.read_calls),
             write_calls_per_s: per_s(counters.write_calls),
             open: if moved.by_children {
-                Err("they have ended".to_owned())
+                Err("the children have ended".to_owned())
             } else {
                 self.open.get(&pid).cloned().unwrap_or_else(unseen)
             },
@@ -352,7 +352,7 @@ impl Calls {
             Ok(lost) => {
                 let lost = self.counted.lost.max(lost.overrun.saturating_add(lost.dropped));
                 let now = lost.saturating_sub(std::mem::replace(&mut self.lost, lost));
-                (now > 0).then(|| format!("the kernel's tracer lost {} calls", show_count(now as f64)))
+                (now > 0).then(|| format!("the kernel's tracer lost {}", show_counted(now, "call")))
             }
         }
     }
@@ -567,7 +567,7 @@ impl Losses {
     fn interval_gap(&mut self, now_ns: u64) -> Option<String> {
         let lost = self.lost - std::mem::replace(&mut self.before, self.lost);
         if lost > 0 {
-            return Some(format!("the kernel's tracer lost {} events", show_count(lost as f64)));
+            return Some(format!("the kernel's tracer lost {}", show_counted(lost, "event")));
         }
         (now_ns < self.unsure_until_ns).then(|| {
             "the kernel's tracer lost events earlier, and requests in flight at that time may be mistaken for others".into()

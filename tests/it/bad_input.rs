@@ -120,7 +120,7 @@ fn impossible_targets_are_named() {
     let missing = stage.path("missing");
     refused(&stage.fathom("run --quiet", &missing), 2, &["missing", "does not exist", "directory"]);
     refused(&stage.fathom("run --quiet", &empty), 2, &["empty", "directory"]);
-    refused(&stage.fathom("run --quiet --size 2m", &small), 2, &["beyond", "1 MiB", "type less"]);
+    refused(&stage.fathom("run --quiet --size 2m", &small), 2, &["beyond", "1 MiB", "type a smaller"]);
     refused(&stage.fathom("run --quiet --size 1m --offset 4k", &small), 2, &["beyond", "--offset"]);
     refused(&stage.fathom("run --quiet", Path::new("/dev/null")), 2, &["/dev/null", "block device"]);
     let folder = stage.folder("here");

@@ -110,7 +110,7 @@ fn devices_are_found_by_kernel_name_unless_a_file_has_it() {
     // If a file has the name of a device, the file is used, and a message names both.
     std::fs::rename(stage.file("copy", 1), stage.folder("cwd").join(name)).unwrap();
     let out = stage.fathom(&format!("run {name} --explain"), nothing());
-    let note = format!("{name} is the file in the current directory; for the block device type {node}");
+    let note = format!("{name} means the file in the current directory; for the block device type {node}");
     assert!(out.code == Some(0) && out.stderr.contains(&note), "{out:?}");
     assert!(!out.stdout.contains(&node), "{out:?}");
     let out = stage.fathom(&format!("devices {name}"), nothing());

@@ -329,7 +329,7 @@ fn incomparable_sides_are_usage_errors_with_a_fix() {
     refused("last", b, "", "named twice");
     refused(a, "nothing-like-it", "", "nothing-like-it");
     refused(a, empty, "", "not the JSON report of a measurement");
-    refused(&format!("{a},"), b, "", "commas");
+    refused(&format!("{a},"), b, "", "after a comma");
     refused("last..last~1", b, "", "other way round");
     refused(a, b, "--margin much", "percent");
     refused(a, b, "--fail-if-slower 100%", "not below 100 %");

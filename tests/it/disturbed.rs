@@ -117,7 +117,7 @@ fn limit_set_during_a_run_is_reported_and_waited_out() {
     within_run(&mut running, "run 2 of");
     set(500);
     // A progress line may also report stolen CPU time, before the words about the changed limit.
-    within_run(&mut running, "another process changed a limit");
+    within_run(&mut running, "a cgroup limit changed");
     set(1_000_000);
     let report = running.end().report();
     let result = &report.0["results"][0];

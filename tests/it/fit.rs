@@ -100,7 +100,7 @@ fn captures_that_cannot_be_fitted_are_refused() {
     stage.fathom(&format!("capture --force -o {} --import", imported.display()), &log);
     let blind = stage.fathom("fit", &imported);
     assert_eq!(blind.code, Some(0), "{blind:?}");
-    assert!(blind.stdout.contains("their tasks are unknown: 400."), "{}", blind.stdout);
+    assert!(blind.stdout.contains("their tasks are unknown): 400."), "{}", blind.stdout);
     assert!(blind.stdout.contains("arrivals = \"constant\""), "{}", blind.stdout);
     // A capture that is cut off is fitted up to that point; one that is cut off in its header is refused.
     let bytes = std::fs::read(&file).unwrap();

@@ -119,7 +119,7 @@ fn sessions_are_listed_newest_first_and_found_by_id_tag_or_last() {
     assert_eq!(csv.lines().count(), 4);
     assert!(csv.starts_with("id,started,verdict,"), "{csv}");
     assert_eq!(stage.must("list --limit 1").lines().count(), 4);
-    assert!(stage.must("list --limit 1").ends_with("The newest 1 of 3; --limit 0 shows all.\n"));
+    assert!(stage.must("list --limit 1").ends_with("The newest 1 of 3 sessions; --limit 0 shows all.\n"));
 }
 
 #[test]

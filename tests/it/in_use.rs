@@ -286,7 +286,7 @@ fn devices_with_hidden_users_need_unseen_users() {
     drop(writer);
     let words = format!("run --rw randread --size 16m --time 100ms --unseen-users {}", node.display());
     let idle = stage.fathom(&words, &node);
-    assert!(idle.code == Some(2) && idle.stderr.contains("does not write it"), "{idle:?}");
+    assert!(idle.code == Some(2) && idle.stderr.contains("does not write to that path"), "{idle:?}");
 }
 
 #[test]

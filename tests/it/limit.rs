@@ -244,7 +244,8 @@ fn plan_shows_the_slots_of_the_open_loop() {
     let stage = Stage::shared();
     let out = stage.fathom("limit --engine sim --depth 16 --p99.9 2ms --explain", Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
-    for words in ["512 in flight", "p99.9 within 2.00 ms", "poisson", "loads", "--budget", "default: 33 runs"]
+    for words in
+        ["512 in flight", "p99.9 within 2.00 ms", "poisson", "loads", "--budget", "default: time for 33 runs"]
     {
         assert!(out.stdout.contains(words), "{words}: {}", out.stdout);
     }

@@ -101,7 +101,7 @@ fn job_files_accept_precision_and_the_plan_shows_it() {
     let out = printed("", "--until steady --explain");
     assert!(out.stdout.contains("each up to 25 rounds, until steady"), "{}", out.stdout);
     let out = stage.fathom("run --until steady --explain", &stage.folder("place"));
-    assert!(out.stdout.contains("no rest between its rounds"), "{}", out.stdout);
+    assert!(out.stdout.contains("its rounds follow without a pause"), "{}", out.stdout);
     assert_eq!(runs(&printed("until = \"steady\"\n", "--format json").report()).len(), 5);
     let out = printed("until = \"steady\"\nruns = 7\n", "");
     assert!(out.code == Some(2) && out.stderr.contains("job.toml:5:8"), "{}", out.stderr);
@@ -178,7 +178,7 @@ fn earlier_session_is_remeasured_in_alternation() {
         assert!(out.code == Some(2) && out.stderr.contains(expected), "{words}: {out:?}");
     };
     refused(&format!("{SIM} --against last --until steady"), "which --until steady does not allow");
-    refused("bench --against last", "none of its workloads");
+    refused("bench --against last", "none of the workloads of that session");
     // The null engine does nothing, so its operations take no time.
     let null = "run --engine null --time 50ms --warmup 0 --runs 3 --seed 7 --format json --quiet";
     stage.fathom(null, Path::new("")).report();

@@ -99,7 +99,7 @@ fn two_targets_are_compared_row_by_row() {
     }
     check_outcome(&wait(stage.command(&[], "bench --compare", &a).arg(&a)), 2, &["are the same"]);
     for (words, expected) in [
-        ("--budget 1s", "5 rounds of 8 tests take about"),
+        ("--budget 1s", "is too short for 5 rounds of 8 tests (about"),
         ("--budget 60s --precision 2", "--precision is another rule for the end"),
         ("--budget never", "--budget"),
     ] {

@@ -166,7 +166,7 @@ fn conditions_pass_fail_or_are_refused_without_a_value() {
         assert_eq!((answer(&out).0.as_str(), out.code), (word, Some(code)), "{condition}: {out:?}");
     }
     for (condition, words) in [
-        ("sync.p99>1ms", "no job does a sync"),
+        ("sync.p99>1ms", "no job that does a sync"),
         ("other:p99>1ms", "no result has this name"),
         ("p99<1ms", "type >"),
         ("p98>1ms", "not a condition"),

@@ -158,7 +158,7 @@ fn smaller_targets_get_the_touched_blocks_compacted() {
     };
     let small = run(&stage.file("small", 4));
     assert_eq!(small.code, Some(2), "{small:?}");
-    assert!(small.stderr.contains("reads and writes 8 MiB in all"), "{}", small.stderr);
+    assert!(small.stderr.contains("touches 8 MiB of data"), "{}", small.stderr);
     let fits = run(&stage.file("fits", 16));
     let replay = replayed(&fits);
     assert_eq!(figure(&replay, "operations"), (128.0, 128.0));

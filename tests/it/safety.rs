@@ -219,7 +219,7 @@ fn user_data_in_a_file_of_fathom_are_protected() {
             .unwrap();
         let out = call();
         assert!(
-            out.code != Some(0) && out.stderr.contains("something else has written it since"),
+            out.code != Some(0) && out.stderr.contains("another program has written it since"),
             "{line}: {out:?}"
         );
         assert_eq!(std::fs::read(&own).unwrap(), theirs, "{line}");
@@ -248,7 +248,7 @@ fn file_of_a_killed_writer_needs_its_name_again() {
             running.end();
             let out = stage.fathom(&short, Path::new(""));
             let words =
-                out.stderr.contains("without completing the mark") && out.stderr.contains("--destroy");
+                out.stderr.contains("has not marked it as complete") && out.stderr.contains("--destroy");
             assert_eq!(words, is_killed, "{signal:?}: {out:?}");
             assert_eq!(out.stdout.is_empty(), is_killed, "{signal:?}: {out:?}");
             std::fs::remove_file(&own).unwrap();

@@ -125,7 +125,7 @@ fn image_is_refused_through_an_anonymous_fuse_mirror() {
         for more in [String::new(), format!("--unseen-users {}", shown(image).display())] {
             let out = run(image, &more);
             assert_eq!(sum(), before, "{image} {options}: {out:?}");
-            check_outcome(&out, 3, &["holds the same file system"]);
+            check_outcome(&out, 3, &["hold the same file system"]);
         }
         disk.sh("umount inside");
     }

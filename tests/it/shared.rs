@@ -68,7 +68,11 @@ fn sharing_that_needs_several_hosts_is_refused() {
         let out = stage.fathom(words, target);
         assert!(out.code == Some(2) && out.stderr.contains(why), "{words}: {out:?}");
     };
-    refused("run --rw read --shared strided", &target, "there is only one: this host measures alone");
+    refused(
+        "run --rw read --shared strided",
+        &target,
+        "there is only one (--workers 2 makes two): this host measures alone",
+    );
     refused("run --rw read --shift-hosts 1", &target, "needs the files of other hosts");
     refused("run --rw read --shared 6000 --workers 2", &target, "a whole number of operations");
     refused(
@@ -78,7 +82,7 @@ fn sharing_that_needs_several_hosts_is_refused() {
     );
     refused("run --rw read --own", &file, "name a directory");
     refused("run --rw read --own --shared strided --workers 2", &target, "type one of them");
-    refused("bench --workers 4", &target, "their own numbers of threads; type fathom run --workers N");
+    refused("bench --workers 4", &target, "its own number of threads; type `fathom run --workers N`");
     refused("bench --profile ior-easy", &file, "name a directory");
     refused("bench --profile ior-hard --cache direct", &target, "direct I/O");
 }

@@ -39,7 +39,7 @@ fn ccsio_has_285_cells_and_names_15_skipped_ones() {
     assert_eq!(count(&list.stdout, " buffered-sequential"), 57, "reads only");
     assert!(list.stdout.contains("the same as unbuffered"), "{}", list.stdout);
     assert_eq!(count(&skipped.stdout, "16 x 16M"), 5);
-    assert!(skipped.stdout.lines().all(|l| l.contains("--memory is 64 MiB")), "{}", skipped.stdout);
+    assert!(skipped.stdout.lines().all(|l| l.contains("more than --memory (64 MiB)")), "{}", skipped.stdout);
     assert_eq!((stage.sessions().len(), crate::stage::names(&folder).len()), (0, 0), "nothing is measured");
     assert_eq!(stage.fathom("sweep --preset ccsio --explain", &folder).code, Some(0));
     let more = stage.fathom("sweep --preset ccsio --memory 256m --list", &folder);
@@ -498,7 +498,7 @@ fn impossible_grids_are_refused_with_a_fix() {
         ("--compress 50 --rw read", "--compress has no effect"),
         ("--budget 1s", "--budget"),
         ("--memory 1k", "--memory"),
-        ("--engine sync --depth 2,4", "at most 1 in flight"),
+        ("--engine sync --depth 2,4", "at most 1 operation in flight"),
         ("--bs 1..1m --depth 1..16384 --workers 1..1024", "cells"),
         ("--engine warp", "no such engine"),
         ("--resume nowhere", "nowhere"),

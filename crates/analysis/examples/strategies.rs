@@ -13,7 +13,7 @@ const SESSIONS: u64 = 10_000;
 
 /// The rates of a session of one job.
 fn session(strategy: Strategy, rate: impl Fn(u32) -> f64, deviation: f64, seed: u64) -> Vec<f64> {
-    let plan = StrategyPlan { jobs: 1, runs: 5, strategy, seed, attempts: 3, ..StrategyPlan::default() };
+    let plan = StrategyPlan { jobs: 1, runs: 5, strategy, seed, max_attempts: 3, ..StrategyPlan::default() };
     let mut noise = Noise(split_mix(seed ^ 0x5eed));
     let mut done: Vec<Summary> = Vec::new();
     while let Next::Measure { job, repeat, .. } = next(&done, &plan) {

@@ -31,7 +31,7 @@ pub(crate) const SAME_BYTES_WITHIN: f64 = 0.01;
 
 /// Minimum share of the bytes moved for fathom that the kernel must charge to fathom's cgroup. With a smaller share, the cgroup does not
 /// count: with cgroup v1, recent kernels count only after a limit was once set on the disk.
-pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
+pub(crate) const MIN_CHARGED_SHARE: f64 = 0.01;
 
 /// One stream of one job with its complete runs. If the strategy chooses loads, the runs are those at one load.
 #[derive(Clone)]
@@ -79,7 +79,7 @@ pub struct Case<'a> {
 struct Sums {
     /// For each `iostats` file that was 0 at a snapshot, the first run with such a snapshot.
     switched_off: OnceCell<BTreeMap<String, u32>>,
-    counted_at_top: OnceCell<Known<BlockStat>>,
+    top_io_of_all_streams: OnceCell<Known<BlockStat>>,
     own_io: OnceCell<Known<CgroupIo>>,
     latencies: OnceCell<BTreeMap<Kind, Histogram>>,
 }
@@ -274,8 +274,9 @@ impl<'a> Case<'a> {
     pub(crate) fn file_systems(&self) -> Vec<Known<&'a FileSystem>> {
         let file_system_of = |(at, target): &(usize, &Target)| {
             let place = self.machine.and_then(|m| m.places.get(*at));
-            let place = place.ok_or_else(|| format!("the record has no file system of {}", target.path))?;
-            let unknown = || format!("{} has no known file system", place.path);
+            let place = place
+                .ok_or_else(|| format!("the record does not contain the file system of {}", target.path))?;
+            let unknown = || format!("the file system of {} is unknown", place.path);
             let why_unknown = || place.unresolved_reason.clone().unwrap_or_else(unknown);
             place.file_system.as_ref().ok_or_else(why_unknown)
         };
@@ -364,7 +365,8 @@ impl<'a> Case<'a> {
         let mut out: Vec<&Layer> = Vec::new();
         for (index, target) in &self.targets {
             let place = self.machine.and_then(|m| m.places.get(*index));
-            let place = place.ok_or_else(|| format!("the record has no devices of {}", target.path))?;
+            let place =
+                place.ok_or_else(|| format!("the record does not contain the devices of {}", target.path))?;
             let layers = select(place);
             if layers.is_empty() {
                 let why = place.unresolved_reason.clone();
@@ -396,33 +398,33 @@ impl<'a> Case<'a> {
     /// Why a layer was not counted, or that another stream uses a layer at the same time.
     pub fn device_io(&self) -> Known<BlockStat> {
         self.alone_on(&self.top_layers()?)?;
-        self.counted_at_top()
+        self.top_io_of_all_streams()
     }
 
     /// Returns the I/O that the topmost layers completed in all runs, for all streams.
     ///
     /// # Errors
     /// Why a layer was not counted.
-    pub(crate) fn counted_at_top(&self) -> Known<BlockStat> {
-        let count = || self.counted_together(&self.top_layers()?);
-        self.sums.counted_at_top.get_or_init(count).clone()
+    pub(crate) fn top_io_of_all_streams(&self) -> Known<BlockStat> {
+        let count = || self.layer_io_of_all_streams(&self.top_layers()?);
+        self.sums.top_io_of_all_streams.get_or_init(count).clone()
     }
 
     /// Returns the I/O that these layers completed in all runs.
     ///
     /// # Errors
     /// Why a layer was not counted, or that another stream uses a layer at the same time.
-    pub fn counted(&self, layers: &[&Layer]) -> Known<BlockStat> {
+    pub fn layer_io(&self, layers: &[&Layer]) -> Known<BlockStat> {
         self.alone_on(layers)?;
-        self.counted_together(layers)
+        self.layer_io_of_all_streams(layers)
     }
 
     /// Returns the I/O that these layers completed in all runs, for all streams.
     ///
     /// # Errors
     /// Why a layer was not counted.
-    pub(crate) fn counted_together(&self, layers: &[&Layer]) -> Known<BlockStat> {
-        self.sum_over_runs(BlockStat::default(), |ran| ran.counted(layers), |a, b| a.plus(&b))
+    pub(crate) fn layer_io_of_all_streams(&self, layers: &[&Layer]) -> Known<BlockStat> {
+        self.sum_over_runs(BlockStat::default(), |ran| ran.layer_io(layers), |a, b| a.plus(&b))
     }
 
     /// Returns the share of the runs' time in which a request was in flight, on the busiest of these layers.
@@ -431,7 +433,7 @@ impl<'a> Case<'a> {
     /// Why a layer was not counted, or that another stream uses a layer at the same time.
     pub(crate) fn busiest_share(&self, layers: &[&Layer]) -> Known<f64> {
         let ns = self.sum_over_runs(0.0, |ran| Ok(ran.active_ns()? as f64), |a, b| a + b)?;
-        let busy = layers.iter().map(|layer| Ok(self.counted(&[*layer])?.busy_ms as f64 * 1e6));
+        let busy = layers.iter().map(|layer| Ok(self.layer_io(&[*layer])?.busy_ms as f64 * 1e6));
         let busiest = busy.collect::<Known<Vec<f64>>>()?.into_iter().fold(0.0, f64::max);
         Ok(share(busiest, ns))
     }
@@ -491,7 +493,7 @@ impl<'a> Case<'a> {
             let is_proof = kind == Kind::Read || self.is_direct();
             let issued = self.issued(kind).bytes as f64;
             let ours = issued.min(flow_of(&device, kind).bytes as f64);
-            if is_proof && ours > 0.0 && ours >= 0.5 * issued && (charged as f64) < COUNTS_AT_ALL * ours {
+            if is_proof && ours > 0.0 && ours >= 0.5 * issued && (charged as f64) < MIN_CHARGED_SHARE * ours {
                 let part = if charged == 0 { "nothing" } else { "hardly anything" };
                 return Err(format!("the kernel charges {part} to fathom's cgroup on this device"));
             }
@@ -691,15 +693,15 @@ impl<'a> CaseRun<'a> {
     ///
     /// # Errors
     /// Why a layer was not counted.
-    pub fn counted(&self, layers: &[&Layer]) -> Known<BlockStat> {
-        self.counted_until(Moment::Stop, layers)
+    pub fn layer_io(&self, layers: &[&Layer]) -> Known<BlockStat> {
+        self.layer_io_until(Moment::Stop, layers)
     }
 
     /// Returns the I/O that these layers completed from start to `moment`.
     ///
     /// # Errors
     /// Why a layer was not counted.
-    pub(crate) fn counted_until(&self, moment: Moment, layers: &[&Layer]) -> Known<BlockStat> {
+    pub(crate) fn layer_io_until(&self, moment: Moment, layers: &[&Layer]) -> Known<BlockStat> {
         if self.ranks_on_same_kernel > 0 {
             let ranks = match self.ranks_on_same_kernel {
                 1 => "1 other rank".to_owned(),

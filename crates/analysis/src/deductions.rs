@@ -188,7 +188,10 @@ fn deduce_write_cache(rows: &[ResultRow]) -> Option<Deduction> {
             "are {ratio:.1} times as fast as reads: a write cache probably acknowledges them before they are on the medium"
         )
     } else if interval.is_below(1.0 / MIN_RATIO) {
-        format!("take {:.1} times as long as reads: no write cache hides the cost of writing", 1.0 / ratio)
+        format!(
+            "take {:.1} times as long as reads: if there is a write cache, it does not hide the cost of writing",
+            1.0 / ratio
+        )
     } else if interval.is_one(MIN_RATIO) {
         "are as fast as reads: a write cache makes no difference that can be seen".to_owned()
     } else {
@@ -360,14 +363,14 @@ fn describe_drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
                 "The drive had {start:.0} degrees Celsius at the start of the run and {stop:.0} at its end"
             )
         }
-        None => "No drive reports its temperature".to_owned(),
+        None => "The drive's temperature is unknown".to_owned(),
     };
     let wear = match written_before(case, burst.ran) {
         Some((bytes, names, since)) => {
             numbers.insert("device_written_before_bytes".into(), bytes as f64);
             format!("{} had been written to {names} since {since}", show_bytes(bytes))
         }
-        None => "the bytes written to the device before are unknown".to_owned(),
+        None => "how much was written to the device before is unknown".to_owned(),
     };
     (format!("{heat}; {wear}; the kernel does not report the drive's wear (smartctl -a does)."), numbers)
 }
@@ -497,7 +500,7 @@ fn noisy_runs_allow_no_deduction() {
         all.into_iter().find(|d| d.name == "write cache").map(|d| d.sentence).unwrap_or_default()
     };
     assert!(
-        write_cache_sentence(&record).contains("no write cache hides"),
+        write_cache_sentence(&record).contains("it does not hide the cost of writing"),
         "{}",
         write_cache_sentence(&record)
     );
@@ -541,7 +544,7 @@ fn a_cliff_of_writes_is_a_burst_with_its_bytes_and_two_rates() {
     );
     assert!(
         burst.sentence.contains(
-            "No drive reports its temperature; 48 GiB had been written to vda since the machine started"
+            "The drive's temperature is unknown; 48 GiB had been written to vda since the machine started"
         ),
         "{}",
         burst.sentence

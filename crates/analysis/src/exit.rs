@@ -4,7 +4,7 @@ use crate::compare;
 use crate::studies;
 use crate::verdict::{
     NamedIds, OTHER_LOAD_GROUP, deciding_command, fix_or_accept, is_withheld_by_others, relabelled,
-    unaccepted_ids,
+    unaccepted_checks,
 };
 use model::comparison::Pair;
 use model::finding::{CheckId, Checked, Outcome, Severity};
@@ -158,7 +158,7 @@ fn findings_to_accept(report: &Report) -> NamedIds {
         return NamedIds::new();
     }
     let acting = |results: &[&Measured], severities: &[Severity]| -> NamedIds {
-        results.iter().flat_map(|result| unaccepted_ids(&result.name, checks, severities)).collect()
+        results.iter().flat_map(|result| unaccepted_checks(&result.name, checks, severities)).collect()
     };
     let mut ids = acting(&main, &[Severity::Invalidates, Severity::Relabels]);
     // Findings about other load (group D) need no acceptance if the study forgives other load.

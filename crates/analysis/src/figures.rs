@@ -242,7 +242,7 @@ fn interval_within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
 }
 
 fn device_figures(ran: &CaseRun, tops: &[&Layer], issued: &[Amount]) -> Option<DeviceFigures> {
-    let delta = ran.counted(tops).ok()?;
+    let delta = ran.layer_io(tops).ok()?;
     let total = delta.total();
     Some(DeviceFigures {
         issued_ops: issued.iter().fold(0, |sum, a| sum.saturating_add(a.ops)),
@@ -454,7 +454,7 @@ fn observe_disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
     let zero = ObservedDisk { name: layer.name.clone(), ..ObservedDisk::default() };
     let add_run = |sum: ObservedDisk, ran: &CaseRun| -> Option<ObservedDisk> {
         let (start, stop) = (ran.snapshot(Moment::Start).ok()?, ran.snapshot(Moment::Stop).ok()?);
-        let stat = ran.counted(&[layer]).ok()?;
+        let stat = ran.layer_io(&[layer]).ok()?;
         let ns = stop.at_ns.checked_sub(start.at_ns)?;
         Some(ObservedDisk { stat: sum.stat.plus(&stat), ns: sum.ns.saturating_add(ns), ..sum })
     };

@@ -237,7 +237,7 @@ pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
         parts.push(format!("{} workers", stream.workers));
     }
     parts.push(describe_medium(case, renames));
-    parts.extend(stream.conditions());
+    parts.extend(stream.describe_delays());
     parts.extend(added_conditions(renames));
     parts.join(", ")
 }

@@ -14,7 +14,7 @@ use crate::figures::PERCENTILES;
 use crate::findings::unaccepted_findings;
 use crate::runs::CellRun;
 use crate::studies::{Conclusion, GatedResult, Subject};
-use crate::verdict::{Judged, describe_doubt, fix_or_accept, judge_undecided, unaccepted_ids};
+use crate::verdict::{Judged, describe_doubt, fix_or_accept, judge_undecided, unaccepted_checks};
 use model::comparison;
 use model::finding::{Checked, Severity};
 use model::job::{Kind, Phase};
@@ -206,7 +206,7 @@ impl GatedNumber<'_> {
                 f.id,
                 f.name,
                 fix_or_accept(
-                    &unaccepted_ids(name, self.counted_checks, NOT_AS_REQUESTED),
+                    &unaccepted_checks(name, self.counted_checks, NOT_AS_REQUESTED),
                     self.deciding_command
                 )
             ),
@@ -430,7 +430,7 @@ fn require_true_name(
                 answer.sentence,
                 f.id,
                 f.name,
-                fix_or_accept(&unaccepted_ids(result, counted_checks, NOT_AS_REQUESTED), deciding_command)
+                fix_or_accept(&unaccepted_checks(result, counted_checks, NOT_AS_REQUESTED), deciding_command)
             );
             ReportAnswer { word: AnswerWord::Invalid, sentence }
         }
@@ -523,7 +523,8 @@ pub(crate) fn combine_gates(gates: &[Gate]) -> Option<ReportAnswer> {
     let more = sentences.len().saturating_sub(MAX_NAMED);
     let mut sentence = sentences.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(" ");
     if more > 0 {
-        sentence += &format!(" This is also the outcome of {more} more of the conditions.");
+        let conditions_have = if more == 1 { "condition has" } else { "conditions have" };
+        sentence += &format!(" {more} more {conditions_have} the same outcome.");
     }
     Some(ReportAnswer { word, sentence })
 }
@@ -574,17 +575,21 @@ fn load_in_unit_of_limit(limit: &Limit, offered: u64, result: &Measured) -> Opti
 }
 
 fn decide_load(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> ReportAnswer {
-    let asked = format!("p{} within {}", target.percentile, show_ns(target.latency_ns as f64));
+    let requirement = format!("p{} within {}", target.percentile, show_ns(target.latency_ns as f64));
     let (least, show) = (limit.value(), |rate| limit.show(rate));
     let (word, sentence) = match (met, missed) {
         (Some(met), _) if met >= least => (
             AnswerWord::Pass,
-            format!("{asked} holds at {} with 95 % confidence; the limit is {}.", show(met), show(least)),
+            format!(
+                "{requirement} holds at {} with 95 % confidence; the limit is {}.",
+                show(met),
+                show(least)
+            ),
         ),
         (_, Some(missed)) if missed <= least => (
             AnswerWord::Fail,
             format!(
-                "{asked} is missed at {} with 95 % confidence; the limit is {}.",
+                "{requirement} is missed at {} with 95 % confidence; the limit is {}.",
                 show(missed),
                 show(least)
             ),
@@ -592,7 +597,7 @@ fn decide_load(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option
         _ => (
             AnswerWord::Inconclusive,
             format!(
-                "Whether {asked} holds at {} cannot be told from the loads that were offered.",
+                "Whether {requirement} holds at {} cannot be told from the loads that were offered.",
                 show(least)
             ),
         ),

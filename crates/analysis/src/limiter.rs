@@ -64,7 +64,7 @@ pub(crate) fn find_limiter(answered: &CaseAnswers) -> Limiter {
         .or_else(|| from_machine(case));
     // One short run does not show where operations spend their time. Settings, findings and facts about the machine are used all the same.
     if known.is_none() && case.record.header.plan.quick_ns.is_some() {
-        let why = "One short run does not show what limited it; run without --quick.";
+        let why = "One short run does not show what limited the rate; measure without --quick.";
         return limiter_of("not judged", why.into(), evidence([]));
     }
     known.unwrap_or_else(|| from_waiting(case).unwrap_or_else(|why| unknown(&why)))
@@ -141,7 +141,7 @@ fn from_pace(case: &Case) -> Option<Limiter> {
             return None;
         }
         Pace::Limited { .. } | Pace::Each { .. } => {
-            format!("The job sets its own rate: {}.", case.stream.conditions().join(" and "))
+            format!("The job sets its own rate: {}.", case.stream.describe_delays().join(" and "))
         }
         Pace::Closed if case.stream.flow.is_some() => {
             "The stream waits for other streams whenever it is ahead of its share of the operations."
@@ -171,14 +171,15 @@ fn reaches_rate(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
     let (ops, bytes) =
         done.fold((0.0, 0.0), |(ops, bytes), one| (ops + one.ops as f64, bytes + one.bytes as f64));
     let seconds = case.window_ns() / 1e9;
-    let near = |done: f64, asked: f64| asked > 0.0 && share(done, seconds) >= MIN_RATE_SHARE * asked;
+    let near =
+        |done: f64, requested: f64| requested > 0.0 && share(done, seconds) >= MIN_RATE_SHARE * requested;
     near(ops, iops) || near(bytes, bytes_per_s)
 }
 
 /// Returns the pauses between operations, if they took most of the time.
 fn from_pauses(case: &Case) -> Option<Limiter> {
-    let asked = requested_depth(&case.stream);
-    let working = share(case.depth_mean().ok()?, asked).max(0.0) + share_in_syncs(case);
+    let requested = requested_depth(&case.stream);
+    let working = share(case.depth_mean().ok()?, requested).max(0.0) + share_in_syncs(case);
     let paused = 1.0 - working;
     let sentence = format!("Pauses between operations took {} of the time.", show_share(paused));
     (paused >= MIN_TIME_SHARE)
@@ -218,21 +219,21 @@ fn from_syncs(case: &Case) -> Option<Limiter> {
 
 /// Whether about as many operations are in flight as requested; false if the depth is unknown.
 fn fills_its_queue(case: &Case) -> bool {
-    let asked = case.stream.total_depth() as f64;
-    case.depth_mean().is_ok_and(|mean| mean >= MIN_FULL_SHARE * asked)
+    let requested = case.stream.total_depth() as f64;
+    case.depth_mean().is_ok_and(|mean| mean >= MIN_FULL_SHARE * requested)
 }
 
 /// Returns the engine, if it submits one operation at a time although more were requested.
 fn from_engine(case: &Case) -> Option<Limiter> {
     let reached = case.depth_mean().ok()?;
     one_at_a_time(case, reached).then(|| {
-        let asked = requested_depth(&case.stream);
+        let requested = requested_depth(&case.stream);
         let sentence = format!(
-            "The engine {} kept {} operations in flight, and {asked:.0} were requested.",
+            "The engine {} kept {} operations in flight, although {requested:.0} were requested.",
             case.stream.engine,
             show_rate(reached)
         );
-        limiter_of("tool", sentence, evidence([("asked_depth", asked), ("depth_mean", reached)]))
+        limiter_of("tool", sentence, evidence([("asked_depth", requested), ("depth_mean", reached)]))
     })
 }
 
@@ -262,7 +263,7 @@ fn full_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     let ns: f64 = case.runs.iter().map(|r| r.active_ns().ok().map(|ns| ns as f64)).sum::<Option<f64>>()?;
     let full = |leaf: &&'a Layer| {
         let ceiling = read_link(leaf).ok()?.bytes_per_s;
-        let rate = share(case.counted(&[*leaf]).ok()?.total().bytes as f64 * 1e9, ns);
+        let rate = share(case.layer_io(&[*leaf]).ok()?.total().bytes as f64 * 1e9, ns);
         (rate >= MIN_LINK_SHARE * ceiling).then_some((leaf.name.as_str(), rate, ceiling))
     };
     case.lowest_layers().ok()?.iter().find_map(full)
@@ -329,7 +330,7 @@ fn from_waiting(case: &Case) -> Known<Limiter> {
 /// Decides whether a stream spends its time inside a device that other streams share. Answers
 /// "device" only if this follows even when all latency of the other streams is counted as time in the device.
 fn from_waiting_on_shared_device(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
-    let device = case.counted_at_top()?;
+    let device = case.top_io_of_all_streams()?;
     let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flushes().ms) as f64 * 1e6);
     let issued = case.issued_total().ops;
     let latency_ns = mean_latency_ns(case).ok_or("no operation completed within a measured window")?;
@@ -369,7 +370,8 @@ fn limiter_above_device(
     // A buffered write that is made stable at once is not written back later.
     if !case.stream.cache.is_direct() && !case.syncs() {
         return Err(format!(
-            "the page cache reads ahead and writes back later, so only {times} was spent in the device"
+            "the page cache reads ahead and writes back later, so the time in the device ({times}) does not \
+             show what operations waited for"
         ));
     }
     if per_op < 1.0 / ONE_TO_ONE {
@@ -380,7 +382,8 @@ fn limiter_above_device(
     // The CPU time of polling workers does not show whether they wait for storage.
     if let Some(option) = case.polling_option() {
         return Err(format!(
-            "workers with option {option} are always on a CPU, so only {times} in the device is known"
+            "workers with option {option} are always on a CPU, so their CPU time shows nothing, and only the \
+             time in the device ({times}) is known"
         ));
     }
     let ready = waited_for_cpu(case).unwrap_or(0.0);
@@ -394,7 +397,8 @@ fn limiter_above_device(
     } else {
         (
             ABOVE_DEVICE,
-            "the rest was spent above it: in the kernel, at a configured limit or in a queue".to_owned(),
+            "the rest was spent above the device: in the kernel, at a configured limit or in a queue"
+                .to_owned(),
         )
     };
     // A limit keeps both the waiting workers and the device idle. If the stream syncs, the syncs are the more likely cause.

@@ -297,7 +297,7 @@ fn a_row_has_the_counting_runs_and_withholds_unsupported_percentiles() {
         (0..200).for_each(|ns| latency.record(1_000 + ns));
         Summary { iops, latency: Arc::new(latency), refused: false, ..Summary::refused(0, repeat) }
     };
-    let plan = StrategyPlan { jobs: 2, runs: 2, seed: 1, attempts: 1, ..StrategyPlan::default() };
+    let plan = StrategyPlan { jobs: 2, runs: 2, seed: 1, max_attempts: 1, ..StrategyPlan::default() };
     let row = job_row(&[run(0, 4.0), run(1, 9.0), Summary::refused(1, 0)], &plan, 0, None);
     assert_eq!((row.runs, row.iops.map(f64::round)), (2, Some(6.0)));
     assert!(row.latency_ns[0].is_some() && row.latency_ns[1].is_none() && row.latency_ns[2] == Some(1_199));

@@ -230,7 +230,7 @@ pub(crate) type NamedIds = BTreeMap<CheckId, String>;
 
 /// Returns the ids and names of the findings about a result that have one of these severities and that the user did not
 /// accept.
-pub(crate) fn unaccepted_ids(result: &str, checks: &[Checked], severities: &[Severity]) -> NamedIds {
+pub(crate) fn unaccepted_checks(result: &str, checks: &[Checked], severities: &[Severity]) -> NamedIds {
     unaccepted_findings(checks, result, severities).map(|f| (f.id, f.name.clone())).collect()
 }
 

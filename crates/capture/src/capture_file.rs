@@ -537,7 +537,7 @@ impl<R: Read> Reader<R> {
             Next::Frame(FrameKind::Header) => Some(format!("damaged at byte {}: a second header", self.at)),
             Next::Nothing => Some(format!("cut off at byte {}: its end is missing", self.at)),
             Next::Cut => Some(format!("cut off within the block at byte {}", self.at)),
-            Next::Damaged(why) => Some(format!("damaged at byte {}: {why}", self.at)),
+            Next::Damaged(why) => Some(format!("unreadable at byte {}: {why}", self.at)),
         };
         self.damage = why;
         self.at_end = true;

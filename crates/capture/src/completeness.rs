@@ -16,7 +16,7 @@ const DISCARDS: usize = 11;
 pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
     let unknown = |sentence: String| Completeness { word: "unknown".into(), sentence, counters: Vec::new() };
     if let Some(tool) = &origin.imported {
-        return unknown(format!("imported from {tool}, without device counters to compare it with"));
+        return unknown(format!("imported from {tool}, which has no device counters to compare with"));
     }
     let Some(ending) = ending else {
         return unknown("the end of the capture is missing, so the number of lost events is unknown".into());

@@ -687,16 +687,16 @@ impl<W: Write> Export<W> {
     /// Why the log cannot be written.
     pub fn add(&mut self, row: &Row, names: &Names) -> io::Result<()> {
         let Some(flags) = names.flags_at(row.flags) else { return Ok(()) };
-        let (is_asked, op) = (flags.kind == RowKind::RequestedFlush, flags.op(row.sectors));
+        let (is_requested_flush, op) = (flags.kind == RowKind::RequestedFlush, flags.op(row.sectors));
         // fio refuses a log in which times go backwards.
         self.last_us = self.last_us.max(row.issue_ns / US);
         let flushes = op == Op::Flush || (op == Op::Write && flags.has_preflush());
-        if flushes && (is_asked || !self.flushes_have_owners) {
+        if flushes && (is_requested_flush || !self.flushes_have_owners) {
             writeln!(self.to, "{} {} datasync 0 0", self.last_us, self.file)?;
         }
         let action = match op {
             // The data of a write with a flush is a separate row.
-            _ if is_asked || op == Op::Flush => return Ok(()),
+            _ if is_requested_flush || op == Op::Flush => return Ok(()),
             Op::Read if row.sectors > 0 => "read",
             Op::Write if row.sectors > 0 => "write",
             Op::Discard if row.sectors > 0 => "trim",

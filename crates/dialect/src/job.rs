@@ -382,7 +382,7 @@ impl Reader {
             let mut settings = Settings { head: one.span(), ..Settings::default() };
             let before = self.diagnostics.len();
             self.read_settings(table, Level::Turn, &mut settings);
-            let turn = TurnSpec { operations: settings.length, what: settings.stream.clone() };
+            let turn = TurnSpec { operations: settings.length, settings: settings.stream.clone() };
             if self.diagnostics.len() == before {
                 self.diagnostics.extend(turn.check().iter().map(|problem| point_in(&settings, problem)));
             }
@@ -754,9 +754,9 @@ fn turns_have_their_own_keys_and_length() {
     );
     let stream = &job.phases[0].streams[0];
     let turns: Vec<_> =
-        stream.turns.iter().map(|t| (t.operations.map(Every::format_count), t.what.rw)).collect();
+        stream.turns.iter().map(|t| (t.operations.map(Every::format_count), t.settings.rw)).collect();
     assert_eq!(turns, [(Some("61.5".into()), Some(Rw::Write)), (Some("480".into()), Some(Rw::Randwrite))]);
-    assert_eq!((stream.depth, stream.rw, stream.turns[1].what.depth), (Some(64), None, None));
+    assert_eq!((stream.depth, stream.rw, stream.turns[1].settings.depth), (Some(64), None, None));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use history::session::Session;
 use model::fleet::{Fleet, HostGroup, HostRecord, Lost};
 use model::name;
 use model::record::{End, Record, RunEnding};
-use model::units::{show_bytes, show_count};
+use model::units::{show_bytes, show_counted};
 use output::failure::Failure;
 use output::failure::INTERRUPTED;
 use std::collections::BTreeSet;
@@ -220,7 +220,7 @@ impl Hosts {
         let HostReports { mut hosts, checks, limited, rest } = all;
         let reported: BTreeSet<u32> = hosts.iter().map(|host| host.rank).collect();
         let silent: Vec<usize> = (0..self.size).filter(|rank| !reported.contains(&(*rank as u32))).collect();
-        hosts.extend(silent.iter().map(|rank| self.silent(*rank)));
+        hosts.extend(silent.iter().map(|rank| self.record_without_results(*rank)));
         hosts.sort_by_key(|host| host.rank);
         for (host, kernel) in hosts.iter_mut().zip(&self.state().kernels) {
             host.kernel = *kernel;
@@ -306,13 +306,13 @@ impl Hosts {
         let describe_progress = |(rank, (ops, bytes)): (usize, &(u64, u64))| {
             let name = self.name(rank);
             if *ops > 0 {
-                let (ops, bytes) = (show_count(*ops as f64), show_bytes(*bytes));
-                return Some(format!("{name} had issued {ops} operations ({bytes}) in the interrupted run"));
+                let (ops, bytes) = (show_counted(*ops, "operation"), show_bytes(*bytes));
+                return Some(format!("{name} had issued {ops} ({bytes}) in the interrupted run"));
             }
             let operations = self.shared.progress().operations(rank);
             (operations > 0).then(|| {
-                let ops = show_count(operations as f64);
-                format!("{name} had completed {ops} operations of the interrupted run at its last heartbeat")
+                let ops = show_counted(operations, "operation");
+                format!("{name} had completed {ops} of the interrupted run at its last heartbeat")
             })
         };
         let mut all: Vec<String> = done.iter().enumerate().filter_map(describe_progress).collect();
@@ -322,7 +322,7 @@ impl Hosts {
         all
     }
 
-    fn silent(&self, rank: usize) -> HostRecord {
+    fn record_without_results(&self, rank: usize) -> HostRecord {
         let reason = "the host sent no results".to_owned();
         HostRecord { rank: rank as u32, name: self.name(rank), reason, ..HostRecord::default() }
     }

@@ -362,7 +362,7 @@ pub(super) fn start_spread(
 
 /// A run on one host, with its intervals: `ops` reads that took `ns` each. The run ended `until_ns` after the start.
 #[cfg(test)]
-fn ran(
+fn run_on_host(
     rank: u32,
     (ops, ns, until_ns): (u64, u64, u64),
     ending: RunEnding,
@@ -420,7 +420,7 @@ fn merged(hosts: [(RunParts, Vec<Vec<Interval>>); 2]) -> Merged {
 
 #[cfg(test)]
 fn run_parts(rank: u32, did: (u64, u64, u64)) -> (RunParts, Vec<Vec<Interval>>) {
-    ran(rank, did, RunEnding::Complete, &[])
+    run_on_host(rank, did, RunEnding::Complete, &[])
 }
 
 /// Maximum number of different notes per run. The first ones in alphabetical order are kept, so
@@ -742,8 +742,8 @@ fn rate_counts_only_the_time_in_which_all_hosts_ran() {
 #[test]
 fn failure_of_one_host_fails_the_run_and_notes_name_hosts() {
     let failed = RunEnding::Failed("the disk is gone".into());
-    let one = ran(0, (10, 1, 1_000), RunEnding::Complete, &["alike"]);
-    let merged = merged([one, ran(1, (10, 1, 1_000), failed, &["alike", "its own"])]);
+    let one = run_on_host(0, (10, 1, 1_000), RunEnding::Complete, &["alike"]);
+    let merged = merged([one, run_on_host(1, (10, 1, 1_000), failed, &["alike", "its own"])]);
     assert_eq!(merged.end.ending, RunEnding::Failed("b: the disk is gone".into()));
     assert_eq!(merged.end.notes, ["alike", "b: its own"]);
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Size of the buffer for packets that were sent but not received yet. Unused memory costs nothing.
 const BUFFER_BYTES: usize = 256 << 20;
 /// Interval at which a pending send is tested.
-const ASK_AGAIN: Duration = Duration::from_micros(50);
+const SEND_TEST_INTERVAL: Duration = Duration::from_micros(50);
 
 /// MPI, initialised and finalised on one thread.
 pub(super) struct Mpi {
@@ -53,7 +53,7 @@ impl Network for Mpi {
             // A buffered send completes as soon as the packet is copied, whether or not it was received.
             while let Err(not_yet) = request.test() {
                 request = not_yet;
-                std::thread::sleep(ASK_AGAIN);
+                std::thread::sleep(SEND_TEST_INTERVAL);
             }
         });
     }

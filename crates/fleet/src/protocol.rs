@@ -97,7 +97,7 @@ impl MeasurementState {
             }
             Err(RecvTimeoutError::Timeout) => Ok(()),
             Err(RecvTimeoutError::Disconnected) => {
-                Err(Failure::Refused("MPI ended before the measurement".into()))
+                Err(Failure::Refused("MPI ended while fathom waited for other hosts".into()))
             }
         }
     }

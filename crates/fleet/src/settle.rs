@@ -178,7 +178,7 @@ fn narrow(
             note_difference(
                 differences,
                 format!(
-                    "{our_name} could use {} and {their_name} {}: all use {least}",
+                    "{our_name} could use a span of {} and {their_name} one of {}: all use {least}",
                     show_bytes(here),
                     show_bytes(there)
                 ),
@@ -224,7 +224,7 @@ fn host_differences(names: &[String], planned: &[Planned]) -> Vec<String> {
         ("the file system", |m| {
             m.places.iter().filter_map(|p| Some(p.file_system.as_ref()?.kind.clone())).collect()
         }),
-        ("the mount options", |m| {
+        ("the list of mount options", |m| {
             m.places.iter().filter_map(|p| Some(p.file_system.as_ref()?.options.clone())).collect()
         }),
         ("the device", |m| {

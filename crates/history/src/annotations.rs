@@ -79,7 +79,7 @@ pub fn annotate(name: &str, change: &Change) -> Result<ExitCode, Failure> {
     let session = find_session(name)?;
     if !files::begins_with(&session, MAGIC.as_bytes()) {
         return Err(Failure::Usage(format!(
-            "{}: there is no such session; type an id of `fathom list`",
+            "{} is not a session, or does not exist; type an id of `fathom list`",
             name::shown(&session)
         )));
     }

@@ -48,10 +48,13 @@ pub(super) struct Index {
 ///
 /// # Errors
 /// [`Failure::Refused`] if a newer fathom made the index, or if no index can be made.
-pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Result<T>) -> Result<T, Failure> {
+pub(super) fn query<T>(
+    files: &Files,
+    read_index: impl Fn(&mut Index) -> rusqlite::Result<T>,
+) -> Result<T, Failure> {
     let mut refused = None;
     for path in index_paths() {
-        match query_index(&path, files, &ask) {
+        match query_index(&path, files, &read_index) {
             Ok(answer) => return Ok(answer),
             Err(IndexError::Newer(version)) => return Err(newer_index_failure(&path, version)),
             Err(IndexError::Unusable(why)) => refused = Some(format!("{}: {why}", path.display())),
@@ -62,7 +65,7 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
                     path.display(),
                     aside.display()
                 ));
-                if let Ok(answer) = query_index(&path, files, &ask) {
+                if let Ok(answer) = query_index(&path, files, &read_index) {
                     return Ok(answer);
                 }
             }
@@ -73,7 +76,7 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
             "fathom: the index cannot be used ({why}), so fathom reads every session each time"
         ));
     }
-    query_index(Path::new(":memory:"), files, &ask).map_err(|trouble| match trouble {
+    query_index(Path::new(":memory:"), files, &read_index).map_err(|trouble| match trouble {
         IndexError::Newer(_) => Failure::Refused("the index in memory has a newer version".into()),
         IndexError::Unusable(why) | IndexError::Damaged(why) => {
             Failure::Refused(format!("the index of the history cannot be made: {why}"))
@@ -106,11 +109,11 @@ fn index_paths() -> impl Iterator<Item = PathBuf> {
 fn query_index<T>(
     path: &Path,
     files: &Files,
-    ask: impl Fn(&mut Index) -> rusqlite::Result<T>,
+    read_index: impl Fn(&mut Index) -> rusqlite::Result<T>,
 ) -> Result<T, IndexError> {
     let mut index = Index::open(path)?;
     index.refresh(files, read_entry)?;
-    Ok(ask(&mut index)?)
+    Ok(read_index(&mut index)?)
 }
 
 fn newer_index_failure(path: &Path, version: i64) -> Failure {

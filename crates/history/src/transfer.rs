@@ -50,7 +50,7 @@ pub fn export(request: &Export) -> Result<ExitCode, Failure> {
         into_file(only, format, request)?;
     } else {
         return Err(Failure::Usage(format!(
-            "-o {} is a file for one session; for several type a directory, with / at its end",
+            "-o {} is not a directory, so it takes only one session; for several sessions type a directory, with / at its end",
             name::shown(&request.to)
         )));
     }
@@ -208,8 +208,8 @@ fn import_one(path: &Path) -> Result<String, Failure> {
         .map_err(Failure::Usage)?;
     let annotations_read = annotations::read(path).map_err(Failure::Usage)?;
     let id = imported_id(path, &record, &bytes);
-    if let Some(there) = Files::find_file(&id) {
-        return compare_with_existing(&id, &there, &bytes);
+    if let Some(existing) = Files::find_file(&id) {
+        return compare_with_existing(&id, &existing, &bytes);
     }
     let dir = writable_directory()?;
     let place = dir.join(format!("{id}.{EXTENSION}"));
@@ -217,18 +217,18 @@ fn import_one(path: &Path) -> Result<String, Failure> {
     // Write the annotations first: an import skips a session that exists, and so could not add them after a crash.
     annotations::write(&place, &annotations_read).map_err(|e| refuse(&e))?;
     match files::create(&place, &bytes, Readers::Owner) {
-        Ok(()) if is_torn => Ok(format!("imported as {id}, without its last frame, which is incomplete")),
+        Ok(()) if is_torn => Ok(format!("imported as {id}; its last frame is incomplete and is ignored")),
         Ok(()) => Ok(format!("imported as {id}")),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => compare_with_existing(&id, &place, &bytes),
         Err(e) => Err(refuse(&e)),
     }
 }
 
-fn compare_with_existing(id: &str, there: &Path, bytes: &[u8]) -> Result<String, Failure> {
-    match session::bytes(there) {
+fn compare_with_existing(id: &str, existing: &Path, bytes: &[u8]) -> Result<String, Failure> {
+    match session::bytes(existing) {
         Ok(ours) if ours == bytes => Ok(format!("skipped: {id} is already in the history")),
         _ => Err(Failure::Usage(format!(
-            "the history already has the id {id}, and its file is not known to be a copy of this one; rename this \
+            "the history already has the id {id}, and its file differs from this one or cannot be read; rename this \
              file, for example to other.{EXTENSION}, to import it under a new id"
         ))),
     }

@@ -283,7 +283,7 @@ const IDLE_AFTER: Duration = Duration::from_millis(500);
 /// Sums of the workers' blocks that were not shown yet, and the last rate of each worker.
 pub struct Recent {
     /// A worker whose last block is older than this is idle: the length of a block and [`IDLE_AFTER`].
-    idle_after: Duration,
+    max_block_age: Duration,
     workers: BTreeMap<u32, WorkerBlocks>,
     latency: Histogram,
     so_far: ReportedOps,
@@ -337,7 +337,7 @@ impl Recent {
     /// Creates a collector for blocks of `interval_ns` each.
     pub(crate) fn new(interval_ns: u64) -> Self {
         Self {
-            idle_after: Duration::from_nanos(interval_ns) + IDLE_AFTER,
+            max_block_age: Duration::from_nanos(interval_ns) + IDLE_AFTER,
             workers: BTreeMap::new(),
             latency: Histogram::new(),
             so_far: ReportedOps::default(),
@@ -381,7 +381,7 @@ impl Recent {
                 let per_s = |n: u64| n as f64 * 1e9 / ns as f64;
                 worker.rate =
                     Rate { iops: per_s(ops), bytes_per_s: per_s(bytes), depth: depth_ns as f64 / ns as f64 };
-            } else if now.duration_since(worker.last_block_at) > self.idle_after {
+            } else if now.duration_since(worker.last_block_at) > self.max_block_age {
                 worker.rate = Rate::default();
             }
             all.iops += worker.rate.iops;

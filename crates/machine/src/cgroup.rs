@@ -200,14 +200,15 @@ pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
     // In a cgroup namespace the path can lead above the mount.
     let below = below
         .filter(|b| !b.starts_with("/.."))
-        .ok_or("this process's cgroup is not visible in this container")?;
+        .ok_or("this process's cgroup is not visible here, as is usual in a container")?;
     Ok(format!("{}{}", mount.point, below.trim_end_matches('/')))
 }
 
 fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
     // The kernel takes "0" as the writing process (in `tasks`: thread), so the id in this PID namespace does not matter.
-    write(&ours.dir.join(ours.members), "0")
-        .map_err(|e| format!("cannot move into {} ({})", name::shown(&ours.dir), describe(&e)))?;
+    write(&ours.dir.join(ours.members), "0").map_err(|e| {
+        format!("cannot move this process into {} ({})", name::shown(&ours.dir), describe(&e))
+    })?;
     if version == 1 {
         return check_files(&ours.dir, &V1_IO_FILES);
     }
@@ -309,22 +310,22 @@ const V2_LIMIT_FILES: [&str; 7] =
 pub(crate) fn read_limits(root: &Root) -> Known<String> {
     let groups = Groups::read(root)?;
     // A limit in another hierarchy must not hide that the limits on I/O are unknown.
-    let own_version_1 = groups.own_and_above("blkio", 1).transpose()?;
-    let all_version_2 = groups.own_and_above("", 2).filter(|_| own_version_1.is_none()).transpose()?;
+    let own_version_1 = groups.own_and_parent_dirs("blkio", 1).transpose()?;
+    let all_version_2 = groups.own_and_parent_dirs("", 2).filter(|_| own_version_1.is_none()).transpose()?;
     let mut found = LimitTexts::default();
     for limit in V1_LIMITS {
         // Version 1 applies only the limits of the present cgroup.
         let own_group =
-            groups.own_and_above("blkio", 1).map(|dirs| dirs.map(|d| d.into_iter().take(1).collect()));
+            groups.own_and_parent_dirs("blkio", 1).map(|dirs| dirs.map(|d| d.into_iter().take(1).collect()));
         found.add(root, own_group, &format!("blkio.throttle.{limit}"));
     }
-    found.add(root, groups.own_and_above("cpu", 1), "cpu.cfs_quota_us");
-    found.add(root, groups.own_and_above("memory", 1), "memory.limit_in_bytes");
+    found.add(root, groups.own_and_parent_dirs("cpu", 1), "cpu.cfs_quota_us");
+    found.add(root, groups.own_and_parent_dirs("memory", 1), "memory.limit_in_bytes");
     for file in V2_LIMIT_FILES {
         let controller = file.split('.').next().map_or("", |name| if name == "io" { "blkio" } else { name });
         // A controller is in one version only, so version 2 has no limits of a controller of version 1.
-        if groups.own_and_above(controller, 1).is_none() {
-            found.add(root, groups.own_and_above("", 2), file);
+        if groups.own_and_parent_dirs(controller, 1).is_none() {
+            found.add(root, groups.own_and_parent_dirs("", 2), file);
         }
     }
     if found.text.is_empty() && !found.unreadable.is_empty() {
@@ -348,7 +349,7 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
 /// Why no file was found.
 pub(crate) fn cpu_stat(root: &Root) -> Known<String> {
     let groups = Groups::read(root)?;
-    let dirs = groups.own_and_above("cpu", 1).or_else(|| groups.own_and_above("", 2));
+    let dirs = groups.own_and_parent_dirs("cpu", 1).or_else(|| groups.own_and_parent_dirs("", 2));
     let dirs = dirs.ok_or("this process is not in a cgroup that counts CPU time")??;
     let limited = |dir: &&String| {
         ["cpu.cfs_quota_us", "cpu.max"]
@@ -361,7 +362,7 @@ pub(crate) fn cpu_stat(root: &Root) -> Known<String> {
     let best = dirs.iter().find(|d| limited(d) && counts(d)).or_else(|| dirs.iter().find(counts));
     let best = best.or_else(|| dirs.iter().find(any));
     best.map(|dir| format!("{dir}/cpu.stat"))
-        .ok_or_else(|| "no cgroup above this process has a cpu.stat".into())
+        .ok_or_else(|| "no cgroup of this process has a readable cpu.stat".into())
 }
 
 /// A limit on the memory of a cgroup.
@@ -389,8 +390,8 @@ pub fn tightest_memory_limit(root: &Root) -> Option<MemoryLimit> {
     let groups = Groups::read(root).ok()?;
     let own_bytes = anonymous_bytes(root);
     let versions = [
-        (groups.own_and_above("memory", 1), "memory.limit_in_bytes", "total_rss "),
-        (groups.own_and_above("", 2), "memory.max", "anon "),
+        (groups.own_and_parent_dirs("memory", 1), "memory.limit_in_bytes", "total_rss "),
+        (groups.own_and_parent_dirs("", 2), "memory.max", "anon "),
     ];
     let limits = versions.into_iter().flat_map(|(dirs, file, counter)| {
         let dirs = dirs.and_then(Result::ok).unwrap_or_default();
@@ -431,7 +432,7 @@ impl<'r> Groups<'r> {
 
     /// Returns the directories of a hierarchy, from the cgroup of this process up to the topmost mounted one;
     /// `None` if this machine has no such hierarchy.
-    fn own_and_above(&self, controller: &str, version: u8) -> Option<Known<Vec<String>>> {
+    fn own_and_parent_dirs(&self, controller: &str, version: u8) -> Option<Known<Vec<String>>> {
         let mut lines = hierarchies(&self.present);
         let (kind, has): (_, &dyn Fn(&str) -> bool) = match version {
             1 => ("cgroup", &|list: &str| list.split(',').any(|c| c == controller)),
@@ -448,7 +449,7 @@ impl<'r> Groups<'r> {
                     return Some(Ok(above.map(|d| d.to_string_lossy().into_owned()).collect()));
                 }
                 Ok(_) => why_not = format!("{} has no directory of this process's group {path}", mount.point),
-                Err(why) => why_not = format!("limits of {name}: {why}"),
+                Err(why) => why_not = format!("the cgroups of {name} are unknown: {why}"),
             }
         }
         Some(Err(why_not))

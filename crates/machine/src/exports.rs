@@ -99,7 +99,9 @@ fn export(root: &Root, place: String, path: &str, enable: Option<&str>) -> Optio
     let opened = name.and_then(|name| {
         // The name of a controller does not show which devices are its namespaces.
         if place.ends_with("/passthru") {
-            return Err(format!("it exports all namespaces of {name}"));
+            return Err(format!(
+                "the directory names the controller {name}, not the devices of its namespaces"
+            ));
         }
         identity::from_name(root, &name)
     });
@@ -174,7 +176,7 @@ fn open_exports_are_found_and_unreadable_ones_are_unknown() {
     config("nvmet/subsystems/nqn/passthru/device_path", "/dev/nvme0\n");
     config("nvmet/subsystems/nqn/passthru/enable", "1\n");
     let why = exports(&root).ok().and_then(|all| unknown_export(&all));
-    assert!(why.is_some_and(|why| why.contains("all namespaces of /dev/nvme0")));
+    assert!(why.is_some_and(|why| why.contains("the controller /dev/nvme0, not")));
     // The module is loaded, and this mount namespace has no configfs.
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     put(dir.path(), "sys/module/nvmet/refcnt", "0\n");

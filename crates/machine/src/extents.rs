@@ -53,7 +53,7 @@ pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Exten
     let dir = format!("/sys/dev/block/{number}/loop");
     let path = root.word(&format!("{dir}/backing_file"))?;
     if root.word(&format!("{dir}/offset")).is_none_or(|o| o != "0") {
-        return Some(Err(format!("the loop device may begin inside {path} instead of at its start")));
+        return Some(Err(format!("the loop device may begin inside {path}, not at the start of the file")));
     }
     let backing = stack::name_of(root, &number).and_then(|name| loop_devices::backing(root, &name));
     let options = OFlags::NONBLOCK.bits().cast_signed();
@@ -245,7 +245,7 @@ pub fn verify_pieces(target: &File, device: &File, pieces: &[Piece], align: u32)
     for piece in pieces.iter().step_by(every) {
         if !piece.physical.is_multiple_of(align) {
             return Err(format!(
-                "a piece begins at byte {}, and direct I/O needs multiples of {align}",
+                "a piece of the target begins at byte {} of the device, but direct I/O needs multiples of {align} bytes",
                 piece.physical
             ));
         }
@@ -259,7 +259,7 @@ pub fn verify_pieces(target: &File, device: &File, pieces: &[Piece], align: u32)
         let (above, below) = (read(0, target, piece.logical)?, read(1, device, piece.physical)?);
         if above.len() < bytes || above != below {
             return Err(format!(
-                "byte {} of the device differs from byte {} of the target, which should be stored there",
+                "the data at byte {} of the device differ from the data at byte {} of the target, which should be stored there",
                 piece.physical, piece.logical
             ));
         }
@@ -617,7 +617,7 @@ fn different_bytes_disprove_the_map() -> std::io::Result<()> {
     assert_eq!(verify_pieces(&above, &below, &[piece(0, 4096, 8192)], 512), Ok(()));
     assert!(
         verify_pieces(&above, &below, &[piece(0, 0, 8192)], 512)
-            .is_err_and(|why| why.contains("differs from byte"))
+            .is_err_and(|why| why.contains("differ from the data"))
     );
     assert!(
         verify_pieces(&above, &below, &[piece(0, 100, 8192)], 512)

@@ -374,7 +374,7 @@ pub fn identities(root: &Root, path: &Path) -> Vec<Identity> {
 pub(crate) fn hidden_reason(mount: &Mount) -> String {
     let dirs = directories(&mount.super_options);
     if dirs.iter().any(|dir| !dir.starts_with('/')) {
-        return "overlay: it was mounted with relative names of its directories, which cannot be followed from here".into();
+        return "overlay: its mount options have relative paths of its directories, which cannot be followed from here".into();
     }
     "overlay: its directories cannot be seen from here (as in a container)".into()
 }
@@ -450,8 +450,8 @@ fn doubt(root: &Root, mount: &Mount, shown: &Metadata, found: &Metadata, in_uppe
     let size_and_time = |file: &Metadata| (file.len(), file.mtime(), file.mtime_nsec());
     if size_and_time(shown) != size_and_time(found) {
         return Some(
-            "overlay: the file of that name in its directories has another size or time, so it is another file (a directory above it \
-             was renamed), or it is being written"
+            "overlay: the file of the same name in the overlay's directories has another size or time: it is being written, or it is \
+             another file because a directory above it was renamed"
                 .into(),
         );
     }

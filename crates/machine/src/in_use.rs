@@ -278,7 +278,7 @@ fn loop_or_export(root: &Root, loops: &[Loop], name: &str) -> Result<Option<Stri
 
 /// Returns the loop device that has its data in this file or device.
 fn loop_over<'l>(loops: &'l [Loop], what: &Identity) -> Option<&'l Loop> {
-    loops.iter().find(|l| l.is_over(what))
+    loops.iter().find(|l| l.is_backed_by(what))
 }
 
 /// Describes where a device is mounted, in any visible mount namespace; `None` if it is not mounted.
@@ -341,7 +341,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
         && let Ok(what) = identity::from_path(mirrored)
     {
         if let Some(user) = kernel_user_of_file(root, &what)? {
-            return Ok(Use::By(format!("{user} (as {})", name::shown(mirrored))));
+            return Ok(Use::By(format!("{user} (under the name {})", name::shown(mirrored))));
         }
         unseen = unseen.or(hidden_use(root));
     }
@@ -351,7 +351,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
         let below = open_to_read(&path)?;
         is_shared |= may_be_shared(&below);
         match direct_user_of_file(root, &below)? {
-            Use::By(user) => return Ok(Use::By(format!("{user} (as {shown})"))),
+            Use::By(user) => return Ok(Use::By(format!("{user} (under the name {shown})"))),
             other => unseen = unseen.or(other),
         }
     }
@@ -443,9 +443,9 @@ fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, S
 /// Why the mounts are unknown.
 fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> {
     let own = file_systems::read(root)
-        .map_err(|why| format!("the mounted files are unknown: /proc/self/mountinfo: {why}"))?;
+        .map_err(|why| format!("which files are mounted is unknown: /proc/self/mountinfo: {why}"))?;
     let elsewhere = file_systems::other_namespaces(root)
-        .map_err(|why| format!("the mounted files are unknown: {why}"))?;
+        .map_err(|why| format!("which files are mounted is unknown: {why}"))?;
     let spaces = std::iter::once((None, &own)).chain(elsewhere.iter().map(|(pid, all)| (Some(*pid), all)));
     let mut unknown = None;
     for (process, mounts) in spaces {
@@ -461,7 +461,7 @@ fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> 
             }
             if file.is_none() && MOUNTED_FROM_FILES.contains(&mount.kind.as_str()) {
                 let (what, source) = (describe_mount(), &mount.source);
-                unknown = Some(format!("the file {what} cannot be found by its name, {source}"));
+                unknown = Some(format!("the file that is {what} cannot be found by its name, {source}"));
             }
         }
     }
@@ -561,10 +561,10 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
         Ok(ours) => [ours],
         Err(e) => return Use::CannotTell(describe(&e)),
     };
-    let asked = lease(file);
+    let lease_answer = lease(file);
     let by_ourselves = || writes(root, own_pid(root), &ours).is_ok_and(|it_does| it_does);
-    let is_open = || if asked.is_ok() { lease(file) != Ok(false) } else { by_ourselves() };
-    if asked.is_ok() && !holds_for(is_open, BRIEF_WAIT) {
+    let is_open = || if lease_answer.is_ok() { lease(file) != Ok(false) } else { by_ourselves() };
+    if lease_answer.is_ok() && !holds_for(is_open, BRIEF_WAIT) {
         return Use::Unused;
     }
     let seen = search_processes(root, &ours);
@@ -578,7 +578,7 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
             ourselves.unwrap_or_else(|| "a program that is not visible from here, or by the kernel".into());
         return Use::By(format!("open for writing by {who}"));
     }
-    let Err(why) = asked else { return Use::Unused };
+    let Err(why) = lease_answer else { return Use::Unused };
     match (seen, sees_all_processes(root)) {
         (Ok(WriterSearch { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
         (Ok(WriterSearch { hidden: 0, .. }), Ok(())) => {
@@ -591,11 +591,11 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
     }
 }
 
-/// Returns whether a condition holds during all of `at_most`.
-fn holds_for(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
+/// Returns whether a condition holds during the whole `duration`.
+fn holds_for(condition: impl Fn() -> bool, duration: Duration) -> bool {
     let since = Instant::now();
-    while is_so() {
-        if since.elapsed() > at_most {
+    while condition() {
+        if since.elapsed() > duration {
             return true;
         }
         std::thread::sleep(CHECK_INTERVAL);
@@ -653,7 +653,9 @@ fn lease(file: &File) -> Result<bool, String> {
         return Err("other machines or programs can use the file's file system too".into());
     }
     sys::file_use::is_open_for_writing(file).map_err(|e| match e.kind() {
-        io::ErrorKind::PermissionDenied => "only the file's owner may ask the kernel who has it open".into(),
+        io::ErrorKind::PermissionDenied => {
+            "only the file's owner may ask the kernel whether the file is open for writing".into()
+        }
         io::ErrorKind::InvalidInput => "the file's file system has no leases".into(),
         _ => describe(&e),
     })
@@ -779,7 +781,9 @@ pub(crate) fn user_by_content(
         if may_be_image_of(root, &name, file, bytes)
             && let Some(user) = user_of(&name)?
         {
-            return Ok(Use::By(format!("{user}, and {name} holds the same file system")));
+            return Ok(Use::By(format!(
+                "{user}, and {name} appears to hold the same file system as this file"
+            )));
         }
     }
     let found = signatures(file, bytes)?;
@@ -816,7 +820,7 @@ fn may_be_image_of(root: &Root, name: &str, file: &File, file_bytes: u64) -> boo
     };
     let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
     let Ok(device) = File::options().read(true).custom_flags(O_NONBLOCK).open(path) else { return false };
-    let Ok(identities) = Content::from(&device, 0, bytes).identities() else { return false };
+    let Ok(identities) = Content::from_file(&device, 0, bytes).identities() else { return false };
     let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     let in_disk = number(name, "start").unwrap_or(0).saturating_mul(SECTOR);
     let in_image = number(&disk, "loop/offset").unwrap_or(0).saturating_add(in_disk);
@@ -824,7 +828,7 @@ fn may_be_image_of(root: &Root, name: &str, file: &File, file_bytes: u64) -> boo
         if identities.is_empty() {
             return same_block(&device, file, start);
         }
-        let here = Content::from(file, start, file_bytes - start).identities().unwrap_or_default();
+        let here = Content::from_file(file, start, file_bytes - start).identities().unwrap_or_default();
         identities.iter().any(|identity| here.contains(identity))
     })
 }

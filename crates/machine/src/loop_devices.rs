@@ -82,7 +82,7 @@ fn files_beneath(root: &Root, name: &str) -> Vec<Identity> {
 
 impl Loop {
     /// Returns whether the device has its data in this file or device.
-    pub(crate) fn is_over(&self, what: &Identity) -> bool {
+    pub(crate) fn is_backed_by(&self, what: &Identity) -> bool {
         self.backing.as_ref().is_ok_and(|b| b.is_same(what)) || self.beneath.iter().any(|b| b.is_same(what))
     }
 }
@@ -108,7 +108,7 @@ pub(crate) fn loop_status(root: &Root, name: &str) -> Known<LoopStatus> {
     }
     let number = number_of(metadata.rdev());
     if root.word(&format!("/sys/class/block/{name}/dev")).is_some_and(|shown| shown != number) {
-        return Err(at(format!("this node is of another device, {number}")));
+        return Err(at(format!("this node belongs to another device, {number}")));
     }
     sys::ioctl::loop_status(&file).map_err(|e| match rustix::io::Errno::from_io_error(&e) {
         Some(rustix::io::Errno::NXIO) => {
@@ -174,5 +174,5 @@ fn a_node_of_another_loop_device_does_not_answer() {
         return println!("skipped: no device nodes or loop devices here");
     }
     let status = loop_status(&Root::at(dir.path().to_owned()), "loop3");
-    assert!(status.is_err_and(|why| why.contains("this node is of another device, 7:0")));
+    assert!(status.is_err_and(|why| why.contains("this node belongs to another device, 7:0")));
 }

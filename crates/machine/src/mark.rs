@@ -127,18 +127,18 @@ fn state(file: &File) -> State {
             format!("fathom (process {pid}) is writing this file")
         } else {
             format!(
-                "fathom made this file, but process {pid} ended without completing the mark, probably because it was killed or because another program used the file; the file may hold other data"
+                "fathom made this file, but process {pid} has not marked it as complete, probably because the process was killed or because another program used the file; the file may hold other data"
             )
         });
     }
     if mark.starts_with(&format!("{COMPLETE} {inode} ")) {
-        return State::Void("fathom made this file, and something else has written it since (or renamed it, or changed its attributes)".into());
+        return State::Void("fathom made this file, but another program has written it since, renamed it or changed its attributes".into());
     }
     // The first version of the mark has no ctime, so it does not detect a write whose mtime was restored.
     let inode = inode.to_string();
     if mark.strip_prefix("copy ").unwrap_or(&mark).split(' ').next() == Some(inode.as_str()) {
         return State::Void(
-            "an older fathom made this file, and its mark does not show whether something else has written it since"
+            "an older version of fathom made this file, and its mark does not show whether another program has written the file since"
                 .into(),
         );
     }
@@ -169,7 +169,7 @@ fn process_identity(root: &Root, pid: u32) -> Option<String> {
 pub struct Writing {
     /// The file, open for reading only: a descriptor for writing would count as another user.
     file: File,
-    /// The largest length in bytes that fathom's writes give the file; `u64::MAX` until [`Writing::at_most`] sets it.
+    /// The largest length in bytes that fathom's writes give the file; `u64::MAX` until [`Writing::set_max_bytes`] sets it.
     max_bytes: u64,
     /// Reports writes of other processes; `None` if the kernel cannot.
     foreign_writes: Option<WriteWatch>,
@@ -212,7 +212,7 @@ impl Writing {
 
     /// Sets the largest length that the file can get by fathom's writes: `planned_bytes`, or the present length if that is larger. If the
     /// file is longer at the end, another program wrote to it.
-    pub fn at_most(&mut self, planned_bytes: u64) {
+    pub fn set_max_bytes(&mut self, planned_bytes: u64) {
         self.max_bytes = self.file.metadata().map_or(u64::MAX, |metadata| metadata.len().max(planned_bytes));
     }
 
@@ -313,7 +313,7 @@ mod tests {
             shell(change, dir.path());
             assert!(!is_ours(&path) && Writing::begin(&path).is_none(), "{change}");
             let why = void_because(&path).unwrap_or_default();
-            assert!(why.contains("something else has written it since"), "{change}: {why}");
+            assert!(why.contains("another program has written it since"), "{change}: {why}");
         }
         Ok(())
     }
@@ -360,11 +360,11 @@ mod tests {
         check(&other, "is writing this file");
         sleeper.kill()?;
         sleeper.wait()?;
-        check(&other, "without completing the mark");
+        check(&other, "has not marked it as complete");
         // The process has the same id, but another start time, PID namespace or boot.
         for at in 1..parts.len() {
             let right = std::mem::replace(&mut parts[at], "0");
-            check(&parts.join(" "), "without completing the mark");
+            check(&parts.join(" "), "has not marked it as complete");
             parts[at] = right;
         }
         assert!(set(&file, &format!("{WRITING} {inode} {own}")) && is_ours(&path));
@@ -375,7 +375,10 @@ mod tests {
             format!("{inode} {} {}.{:09}", metadata.len(), metadata.mtime(), metadata.mtime_nsec()),
         ] {
             assert!(set(&file, &older) && !is_ours(&path));
-            assert!(void_because(&path).is_some_and(|why| why.contains("an older fathom")), "{older}");
+            assert!(
+                void_because(&path).is_some_and(|why| why.contains("an older version of fathom")),
+                "{older}"
+            );
         }
         Ok(())
     }
@@ -408,7 +411,7 @@ mod tests {
         other.wait()?;
         // Another program appended bytes beyond fathom's greatest length.
         let mut writing = Writing::begin(&path).ok_or(io::ErrorKind::NotFound)?;
-        writing.at_most(4096);
+        writing.set_max_bytes(4096);
         File::options().append(true).open(&path)?.write_all(b"x")?;
         drop(writing);
         let length = fgetxattr(File::open(&path)?, MARK, &mut bytes)?;

@@ -145,7 +145,7 @@ pub fn count_cached_pages(file: &File) -> Known<Pages> {
     match file_pages::cachestat(file) {
         Ok(seen) => Ok(Pages { page_bytes, cached: seen.cached, dirty: Some(seen.dirty + seen.writeback) }),
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(
-            "the kernel reports the cached pages of a file only to its owner and to users who may write it"
+            "the kernel denies cachestat, because this user neither owns the file nor may write it, or because a seccomp filter denies the call"
                 .into(),
         ),
         Err(_) => by_mincore(file, page_bytes),

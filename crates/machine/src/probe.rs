@@ -73,7 +73,7 @@ fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
     }
     match (cached_before, page_cache::count_cached_pages(file).map(|p| p.cached)) {
         (Ok(before), Ok(after)) if after > before => {
-            Err("more of the target was in the page cache after the direct reads than before: they went through it, or another program read the target".into())
+            Err("the page cache held more of the target after the direct reads than before: they went through the cache, or another program read the target".into())
         }
         _ => Ok(probe),
     }
@@ -84,12 +84,14 @@ fn read_one(file: &File, block: &mut [u8], offset: u64) -> Known<u64> {
     // Fill the block with a pattern first, so that bytes that the kernel did not write do not look like zeros.
     block.fill(0xA5);
     let start = Instant::now();
-    let count = file.read_at(block, offset).map_err(|e| format!("a read at {offset}: {}", describe(&e)))?;
+    let count = file
+        .read_at(block, offset)
+        .map_err(|e| format!("a read at byte {offset} failed: {}", describe(&e)))?;
     let took = start.elapsed().as_nanos() as u64;
     if count == block.len() {
         Ok(took)
     } else {
-        Err(format!("a read at {offset} returned only {count} bytes"))
+        Err(format!("a read at byte {offset} returned only {count} of {} bytes", block.len()))
     }
 }
 

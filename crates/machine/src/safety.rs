@@ -149,8 +149,8 @@ fn check_planned(
     let found = if has_identifiers { stack::with_identifiers(root, found.clone()) } else { found.clone() };
     found.change_from(planned).map_or(Ok(()), |how| {
         Err(MachineError::Refused(format!(
-            "{} has changed since the plan was made: {how}; fathom has neither read nor written the present \
-             one",
+            "{} has changed since the plan was made: {how}; fathom has neither read nor written the \
+             present file or device",
             name::shown(path)
         )))
     })
@@ -205,7 +205,7 @@ fn refuse_users_of(
         Use::By(user) => Err(used_error(path, &user)),
         Use::Unused => Ok(None),
         Use::NeedsConsent(why) if allows_unseen => Ok(Some(format!(
-            "users of {} may be hidden ({why}); it was written because --unseen-users names it",
+            "users of {} may be hidden ({why}); fathom could write the target because --unseen-users names it",
             name::shown(path)
         ))),
         // The first write of a file was allowed although users may be hidden, so later ones are too.

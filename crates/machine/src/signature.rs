@@ -40,7 +40,7 @@ impl<'r> Content<'r> {
     }
 
     /// Returns the part of a file or device that begins at offset `start` and has `bytes` bytes.
-    pub(crate) fn from(file: &'r File, start: u64, bytes: u64) -> Self {
+    pub(crate) fn from_file(file: &'r File, start: u64, bytes: u64) -> Self {
         Self::new(bytes, move |into, at| file.read_exact_at(into, start.saturating_add(at)))
     }
 
@@ -52,7 +52,7 @@ impl<'r> Content<'r> {
         if let Err(e) = (self.read)(into, at) {
             self.failure
                 .borrow_mut()
-                .get_or_insert_with(|| format!("reading at byte {at}: {}", describe(&e)));
+                .get_or_insert_with(|| format!("reading at byte {at} failed: {}", describe(&e)));
             return None;
         }
         Some(())
@@ -154,7 +154,7 @@ fn without_doubles(mut found: Vec<&'static str>) -> Vec<&'static str> {
 /// # Errors
 /// Why the content is unknown: a part of it cannot be read, or its size is 0.
 pub fn signatures(file: &File, bytes: u64) -> Known<Vec<String>> {
-    let names = Content::from(file, 0, bytes).names()?;
+    let names = Content::from_file(file, 0, bytes).names()?;
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 

@@ -556,12 +556,14 @@ fn follow(
             "{kind}: a program in user space serves this file system, so the kernel knows no device below"
         )),
         "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "lustre" | "afs" | "gpfs" | "beegfs"
-        | "orangefs" => {
-            Below::unresolved(format!("{}: the data are on another machine ({})", mount.kind, mount.source))
-        }
-        "9p" | "virtiofs" => {
-            Below::unresolved(format!("{}: the data are on the host of this virtual machine", mount.kind))
-        }
+        | "orangefs" => Below::unresolved(format!(
+            "{}: the data may be on another machine ({})",
+            mount.kind, mount.source
+        )),
+        "9p" | "virtiofs" => Below::unresolved(format!(
+            "{}: the data are on the host of this virtual machine, or on a server",
+            mount.kind
+        )),
         _ if !number.starts_with("0:") => add_device(stack, number),
         _ => add_sources(stack, mount, [mount.source.as_str()]),
     }
@@ -575,9 +577,12 @@ fn add_device(stack: &mut Stack<'_>, number: &str) -> Below {
 fn add_sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl IntoIterator<Item = &'s str>) -> Below {
     let numbers: Vec<String> = names.into_iter().filter_map(|s| stack.root.device_number(s)).collect();
     let tops: Vec<usize> = numbers.iter().filter_map(|n| stack.add(n)).collect();
-    let unresolved_reason = tops
-        .is_empty()
-        .then(|| format!("{} shows no device: its source '{}' is not a device", mount.kind, mount.source));
+    let unresolved_reason = tops.is_empty().then(|| {
+        format!(
+            "the kernel shows no device below this {} file system, whose source is '{}'",
+            mount.kind, mount.source
+        )
+    });
     Below { tops, ram: None, unresolved_reason }
 }
 

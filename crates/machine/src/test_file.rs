@@ -199,7 +199,10 @@ impl TestFile {
         let mut done = 0;
         // Give some space back, so that other programs do not find a full disk.
         let full = |done: u64| {
-            ((done - done / 16) / MIB * MIB, Some("because the file system or a quota was full".to_owned()))
+            (
+                (done - done / 16) / MIB * MIB,
+                Some("because the file system was full or a quota was reached".to_owned()),
+            )
         };
         let (bytes, why) = loop {
             if done >= target {
@@ -231,7 +234,7 @@ impl TestFile {
         drop(writer);
         if bytes < MIN_BYTES {
             return Err(MachineError::Refused(format!(
-                "{} was full, or a quota reached, after {}, and a test file needs {}; make room, or name another directory",
+                "after {1} of the test file, {0} was full or a quota was reached, but a test file needs at least {2}; make room, or name another directory",
                 name::shown(dir),
                 show_bytes(done),
                 show_bytes(MIN_BYTES)
@@ -417,7 +420,7 @@ fn refuse_too_small(asked_bytes: u64) -> Result<(), MachineError> {
 fn no_room(dir: &Path, room: u64) -> MachineError {
     MachineError::Refused(format!(
         "{} has room for only {} (fathom leaves 5 % of a file system free, and on tmpfs half of the available memory), and a test \
-         file needs {}; make room, or name another directory",
+         file needs at least {}; make room, or name another directory",
         name::shown(dir),
         show_bytes(room),
         show_bytes(MIN_BYTES)
@@ -427,9 +430,9 @@ fn no_room(dir: &Path, room: u64) -> MachineError {
 fn extent_notes(found: &Extents) -> Vec<String> {
     let states = [
         (found.hole_bytes, "are holes"),
-        (found.unwritten_bytes, "count as never written"),
+        (found.unwritten_bytes, "are allocated, but marked as unwritten"),
         (found.delayed_bytes, "are not allocated yet"),
-        (found.inline_bytes, "are inside an inode"),
+        (found.inline_bytes, "are stored in its inode"),
         (found.encoded_bytes, "are stored compressed or encrypted"),
         (found.shared_bytes, "are shared with another file"),
     ];
@@ -629,7 +632,7 @@ impl Leftover {
         // Hold the lock until the name is removed.
         let Some(lock) = lock_stale(&self.path) else {
             return Err(MachineError::Refused(format!(
-                "{} was not removed: it is in use, or belongs to another user",
+                "{} was not removed: another program uses it by now, or has changed it",
                 name::shown(&self.path)
             )));
         };

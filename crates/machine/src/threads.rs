@@ -35,7 +35,7 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
     // visible either.
     if root.word("/proc/2/comm").as_deref() != Some("kthreadd") {
         return Err(
-            "the kernel's threads are not visible from here (a container, or /proc hides them)".into()
+            "the kernel's threads are not visible from here: this is a container, or /proc hides them".into(),
         );
     }
     let mut out = String::new();

@@ -266,8 +266,12 @@ fn counter(text: &str, name: &str) -> u64 {
 fn cannot(what: &str, path: &str, error: &io::Error) -> MachineError {
     let advice = match Errno::from_io_error(error) {
         Some(Errno::PERM | Errno::ACCESS) => format!("; {}", sys::error_advice::own_advice()),
-        Some(Errno::NOENT) => "; this kernel does not trace block I/O".into(),
-        Some(Errno::NOMEM) => "; type a smaller --buffer".into(),
+        Some(Errno::NOENT) => {
+            "; this kernel probably cannot trace block I/O (CONFIG_BLK_DEV_IO_TRACE)".into()
+        }
+        Some(Errno::NOMEM) => {
+            "; there is no memory for the trace buffer (`fathom capture`: type a smaller --buffer)".into()
+        }
         _ => String::new(),
     };
     MachineError::Refused(format!("{path} of tracefs cannot be {what}: {error}{advice}"))

@@ -562,7 +562,7 @@ impl OfFiles {
             "Only requests to {} ({} in {}). Excluded: {} to other places, {} partly to other places and {} without an offset (flushes)",
             show_counted(self.files, "file"),
             show_bytes(self.bytes),
-            show_counted(self.stretches, "stretch"),
+            show_counted(self.stretches, "contiguous range"),
             show_counted(self.elsewhere, "request"),
             show_count(self.partly as f64),
             show_count(self.without_place as f64),
@@ -570,7 +570,7 @@ impl OfFiles {
         if self.moved > 0 {
             let verb = if self.moved == 1 { "touches" } else { "touch" };
             out += &format!(
-                "; {} {verb} a range that belonged to the files only at the beginning or only at the end",
+                "; {} {verb} a range that belonged to the files only at the beginning or only at the end of the capture",
                 show_counted(self.moved, "kept request")
             );
         }

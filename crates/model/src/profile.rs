@@ -215,7 +215,7 @@ pub const PROFILES: &[Profile] = &[
             tool: "ATTO Disk Benchmark",
             kind: LayoutKind::Bars,
             differs: &[
-                "ATTO writes data that compress to almost nothing; fathom writes incompressible data. Storage that compresses is slower here, as it is with most files.",
+                "ATTO writes data that compress to almost nothing; fathom writes incompressible data. Storage that compresses data may be slower here than with ATTO.",
             ],
         }),
         ..PLAIN

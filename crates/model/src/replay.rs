@@ -261,8 +261,8 @@ impl Figure {
         };
         let why = difference.is_none().then(|| match (original, fit) {
             (None, _) => "unknown in the capture".to_owned(),
-            (_, None) => "the job has too few operations".to_owned(),
-            _ => "the capture has none".to_owned(),
+            (_, None) => "unknown for the job".to_owned(),
+            _ => "0 in the capture, so there is no percentage".to_owned(),
         });
         let met = difference.map(|difference| difference.abs() <= goal);
         Self { name: name.into(), unit: unit.into(), original, fit, difference, goal, met, why }

@@ -679,7 +679,7 @@ impl Annotations {
 /// Rejects tags that could be confused with an id, a path or a flag, or that cannot be typed.
 fn check_tag(tag: &str) -> Result<(), String> {
     let why = if tag.is_empty() {
-        "it is empty; type a word"
+        "a tag cannot be empty; type a word"
     } else if tag.chars().count() > TAG_LETTERS {
         "a tag can have at most 64 characters"
     } else if tag.starts_with('-') {

@@ -332,7 +332,7 @@ impl std::fmt::Display for Damage {
                 write!(f, "another verification, with id {id:016x}, wrote this data")?;
             }
             DamageKind::Zeros => f.write_str("only zeros")?,
-            DamageKind::Strange => f.write_str("no verification wrote this data")?,
+            DamageKind::Strange => f.write_str("this is not recognizable as data of a verification")?,
         }
         if self.sectors == self.block_sectors {
             return Ok(());

@@ -498,8 +498,8 @@ pub const LATE_SHARE: f64 = 0.1;
 
 /// Why the runs do not decide whether a load meets the latency target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhyOpen {
-    /// The latency exceeds the target only because of fathom's own lateness.
+pub enum UndecidedReason {
+    /// The latency exceeds the target only because operations were submitted late.
     Lateness,
     /// One run does not show how much runs vary.
     OneRun,
@@ -513,14 +513,14 @@ pub enum WhyOpen {
     MayMiss,
 }
 
-impl WhyOpen {
+impl UndecidedReason {
     /// Returns the word in a table, the reason, and what to change.
     pub fn describe(self) -> [&'static str; 3] {
         let longer = "use a longer --time or more --runs";
         match self {
             Self::Lateness => [
                 "late",
-                "the latency exceeds the target only because of fathom's own lateness",
+                "the latency exceeds the target only because operations were submitted late",
                 "stop other programs, or use more --depth or --workers",
             ],
             Self::OneRun => ["1 run", "one run proves nothing", "use a larger --budget"],
@@ -531,12 +531,16 @@ impl WhyOpen {
             Self::FewOperations => {
                 ["too short", "there are too few operations to judge the percentile", "use a longer --time"]
             }
-            Self::MayMeet => {
-                ["may meet", "at 99 % confidence, the true percentile may be within the target", longer]
-            }
-            Self::MayMiss => {
-                ["may miss", "at 99 % confidence, the true percentile may be above the target", longer]
-            }
+            Self::MayMeet => [
+                "may meet",
+                "the percentile is above the target, but a bound of its 99 % confidence interval is within the target",
+                longer,
+            ],
+            Self::MayMiss => [
+                "may miss",
+                "the percentile is within the target, but a bound of its 99 % confidence interval is above the target",
+                longer,
+            ],
         }
     }
 }
@@ -544,7 +548,7 @@ impl WhyOpen {
 impl LoadPoint {
     /// Returns why the runs do not decide whether the load meets the target; `None` if they decide it, or if a finding invalidates the
     /// measurement.
-    pub fn why_open(&self, target: &MetLoad) -> Option<WhyOpen> {
+    pub fn undecided_reason(&self, target: &MetLoad) -> Option<UndecidedReason> {
         if self.met.is_some() || self.state == LoadState::Void {
             return None;
         }
@@ -553,17 +557,17 @@ impl LoadPoint {
         };
         let misses = is_above(&self.percentiles_ns);
         Some(if misses && !is_above(&self.service_percentiles_ns) && self.is_late_at(&target.percentile) {
-            WhyOpen::Lateness
+            UndecidedReason::Lateness
         } else if self.runs < 2 {
-            WhyOpen::OneRun
+            UndecidedReason::OneRun
         } else if self.state == LoadState::Overload {
-            WhyOpen::Overload
+            UndecidedReason::Overload
         } else if self.has_too_few_operations(&target.percentile) {
-            WhyOpen::FewOperations
+            UndecidedReason::FewOperations
         } else if misses {
-            WhyOpen::MayMeet
+            UndecidedReason::MayMeet
         } else {
-            WhyOpen::MayMiss
+            UndecidedReason::MayMiss
         })
     }
 

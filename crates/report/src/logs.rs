@@ -142,7 +142,7 @@ struct FioLog {
     /// over, as in fio.
     from_ns: u64,
     io_priority: Option<IoPriority>,
-    /// Priorities that only some operations have. [`LogLine::op_priority_number`] selects one.
+    /// Priorities that only some operations have. [`LogLine::op_priority_index`] selects one.
     op_priorities: Vec<IoPriority>,
 }
 
@@ -207,7 +207,7 @@ struct LogLine {
     issued_ns: u64,
     /// Index of the operation's priority in `op_priorities`, from 1; 0 if the operation has the
     /// priority of its stream.
-    op_priority_number: u8,
+    op_priority_index: u8,
 }
 
 impl FioLog {
@@ -271,7 +271,7 @@ impl FioLog {
             bytes,
             offset: one.offset,
             issued_ns: if has_issue { end_ns.saturating_sub(one.service_ns) } else { 0 },
-            op_priority_number: one.share,
+            op_priority_index: one.share,
         }
     }
 
@@ -305,7 +305,7 @@ impl FioLog {
                 bytes: 0,
                 offset: 0,
                 issued_ns: 0,
-                op_priority_number: 0,
+                op_priority_index: 0,
             })
         };
         intervals.all.into_iter().filter(|i| is_logged(i.kind)).filter_map(line).collect()
@@ -323,7 +323,7 @@ impl FioLog {
             let _ = write!(out, ", {}", line.offset);
         }
         let own =
-            usize::from(line.op_priority_number).checked_sub(1).and_then(|at| self.op_priorities.get(at));
+            usize::from(line.op_priority_index).checked_sub(1).and_then(|at| self.op_priorities.get(at));
         let io_priority = own.copied().or(self.io_priority);
         let _ = if *priority {
             write!(out, ", 0x{:04x}", io_priority.map_or(0, IoPriority::number))

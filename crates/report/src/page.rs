@@ -384,7 +384,7 @@ impl Table {
         table.add_rows(self.rows.iter().map(|row| pick(row)));
         for (column, at) in table.column_iter_mut().zip(shown) {
             column.set_padding((0, 1));
-            column.set_cell_alignment(if self.is_text[*at] {
+            column.set_cell_alignment(if self.is_left_aligned[*at] {
                 CellAlignment::Left
             } else {
                 CellAlignment::Right

@@ -172,7 +172,7 @@ impl Aio {
             data: u64::from(slot),
             key_and_flags: u64::from(flags) << 32,
             command,
-            file: self.slots.number(file) as u32,
+            file: self.slots.raw_fd(file) as u32,
             // The kernel refuses a sync with an address or a size.
             address: if moves { address as u64 } else { 0 },
             bytes: u64::from(bytes),

@@ -122,7 +122,7 @@ fn stride(slots: usize, slot_bytes: usize) -> io::Result<usize> {
 }
 
 fn too_big() -> io::Error {
-    let why = "buffers of this size and number do not fit the address space";
+    let why = "buffers of this size and number do not fit the address space; use a smaller --depth or --bs";
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 

@@ -275,7 +275,10 @@ impl Counting {
             let mut attributes = [point.as_ptr().expose_provenance() as u64, number(&program)];
             // SAFETY: the name is a constant that ends with a zero byte, and the command makes a descriptor.
             let attach = unsafe { bpf_file(RAW_TRACEPOINT_OPEN, &mut attributes) };
-            attached.push(attach.map_err(|e| format!("the tracepoint {}: {e}", point.to_string_lossy()))?);
+            attached
+                .push(attach.map_err(|e| {
+                    format!("the tracepoint {} cannot be used: {e}", point.to_string_lossy())
+                })?);
         }
         Ok(Self { state, attached })
     }
@@ -493,7 +496,7 @@ impl Code<'_> {
     }
 
     /// Calls a helper function on the map of threads. The key is in the frame.
-    fn threads(&mut self, function: i32) {
+    fn call_on_threads(&mut self, function: i32) {
         const MAP: Register = 1;
         self.push(LOAD_ADDRESS, 1, MAP, 0, self.maps.threads);
         self.push(0, 0, 0, 0, 0);
@@ -508,7 +511,7 @@ impl Code<'_> {
         self.call(CURRENT_TASK);
         self.registers(COPY, 6, 0);
         self.store(FRAME, KEY, 0);
-        self.threads(LOOKUP);
+        self.call_on_threads(LOOKUP);
         self.stop_unless(NOT_EQUAL, 0, 0);
     }
 
@@ -580,7 +583,7 @@ impl Maps {
         code.state(1, PARENT);
         code.load(LOAD_64, 2, 1, 0);
         let is_parent = code.skip_if(EQUAL_REGISTERS, 7, 2, 0);
-        code.threads(LOOKUP);
+        code.call_on_threads(LOOKUP);
         code.stop_unless(NOT_EQUAL, 0, 0);
         code.land(is_parent);
         code.count(STARTED);
@@ -590,7 +593,7 @@ impl Maps {
         code.registers(COPY, 3, FRAME);
         code.constant(ADD_CONSTANT, 3, VALUE);
         code.constant(SET, 4, 0);
-        code.threads(UPDATE);
+        code.call_on_threads(UPDATE);
         code.stop_unless(NOT_EQUAL, 0, 0);
         code.count(UNFOLLOWED);
         Self::end(code)
@@ -601,7 +604,7 @@ impl Maps {
         let mut code = self.begin();
         code.load(LOAD_64, 6, 1, 0);
         code.store(FRAME, KEY, 6);
-        code.threads(DELETE);
+        code.call_on_threads(DELETE);
         Self::end(code)
     }
 

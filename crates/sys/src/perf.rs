@@ -82,7 +82,7 @@ impl Counters {
     }
 
     fn now(&mut self) -> Result<CpuCounts, String> {
-        let cause = "other programs used the processor's counters too";
+        let cause = "the processor's counters did not count all the time, probably because other programs used them too";
         Ok(CpuCounts {
             cycles: read(&mut self.cycles, cause)?,
             instructions: read(&mut self.instructions, cause)?,
@@ -137,8 +137,10 @@ fn open(kind: u32, config: u64) -> io::Result<File> {
 /// Reads a counter. Fails if the counter was stopped for a time; the error then begins with `cause`.
 fn read(counter: &mut File, cause: &str) -> Result<u64, String> {
     let mut words = [0_u8; 24];
-    let number = counter.as_raw_fd();
-    counter.read_exact(&mut words).map_err(|e| format!("counter {number} cannot be read: {e}"))?;
+    let descriptor = counter.as_raw_fd();
+    counter
+        .read_exact(&mut words)
+        .map_err(|e| format!("the performance counter with descriptor {descriptor} cannot be read: {e}"))?;
     let word = |i: usize| u64::from_le_bytes(words.as_chunks::<8>().0[i]);
     let (count, enabled, running) = (word(0), word(1), word(2));
     if running < enabled {
@@ -256,6 +258,6 @@ fn an_incomplete_count_of_calls_does_not_blame_the_processors_counters() -> io::
     );
     let start = CpuCounts { cycles: 0, instructions: 0 };
     let cycles = Counters { cycles: interrupted()?, instructions: interrupted()?, start }.end();
-    assert!(cycles.is_err_and(|why| why.contains("other programs used the processor's counters")));
+    assert!(cycles.is_err_and(|why| why.contains("the processor's counters did not count all the time")));
     Ok(())
 }

@@ -95,7 +95,7 @@ impl PosixAio {
         let address = self.slots.claim(slot, bytes, 0);
         // SAFETY: as in `new`.
         let mut control: aiocb = unsafe { std::mem::zeroed() };
-        control.aio_fildes = self.slots.number(file);
+        control.aio_fildes = self.slots.raw_fd(file);
         control.aio_buf = address.cast();
         control.aio_nbytes = bytes as usize;
         control.aio_offset = offset as libc::off_t;
@@ -217,7 +217,7 @@ impl PosixAio {
         for file in 0..self.slots.files().len() {
             // SAFETY: takes a descriptor only; a null control selects all operations on it. No other value of this type uses the
             // descriptor, since it belongs to one `OpenFile`.
-            unsafe { libc::aio_cancel(self.slots.number(file as u32), std::ptr::null_mut()) };
+            unsafe { libc::aio_cancel(self.slots.raw_fd(file as u32), std::ptr::null_mut()) };
         }
         while !self.flying.is_empty() && Instant::now() < end {
             self.ready.clear();

@@ -62,7 +62,10 @@ impl Ring {
     /// flags. `InvalidInput` for contradictory options, or too many files or slots. Refused registrations are not errors but fallbacks.
     pub fn new(arena: Arena, files: Vec<OpenFile>, options: &RingOptions) -> io::Result<(Self, Granted)> {
         if files.is_empty() || files.len() > MAX_FILES {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a ring needs between 1 and 4096 files"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a ring takes 1 to 4096 files; use fewer targets per worker",
+            ));
         }
         let file_count = files.len();
         // The submission thread publishes taken entries only at the end of each batch. Until then a slot that completed early
@@ -104,11 +107,13 @@ impl Ring {
 
     /// Registers buffers, files and the ring, so that the kernel does not look them up for each operation.
     fn register(&mut self, options: &RingOptions, granted: &mut Granted) {
-        self.numbers = (0..self.slots.files().len()).map(|file| self.slots.number(file as u32)).collect();
+        self.numbers = (0..self.slots.files().len()).map(|file| self.slots.raw_fd(file as u32)).collect();
         if options.plain_buffers {
             granted.used.push("plain buffers".into());
         } else if self.slots.arena().slots() > MAX_BUFFERS {
-            granted.fallbacks.push(format!("registered buffers: the kernel registers at most {MAX_BUFFERS}"));
+            granted
+                .fallbacks
+                .push(format!("registered buffers: the kernel registers at most {MAX_BUFFERS} of them"));
         } else {
             let vectors = self.slots.arena().io_vectors();
             // SAFETY: the memory belongs to the arena, which is part of the same value as the ring and is freed only if nothing is
@@ -525,7 +530,7 @@ fn set_up(entries: u32, options: &RingOptions, granted: &mut Granted) -> io::Res
         (Thread::None, TaskWork::Interrupt) => &[INTERRUPT],
         (_, TaskWork::Cooperative) => THREAD,
         (_, _) => {
-            let why = "with sqpoll the kernel's thread does the task work, so deferred and interrupt have no effect";
+            let why = "with sqpoll the kernel's thread does the task work, so deferred and interrupt have no effect; leave them out";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
     };

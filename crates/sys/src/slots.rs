@@ -124,7 +124,7 @@ impl Slots {
     /// # Panics
     /// If the file does not exist: a defect of the caller.
     #[inline]
-    pub(crate) fn number(&self, file: u32) -> RawFd {
+    pub(crate) fn raw_fd(&self, file: u32) -> RawFd {
         self.files[file as usize].file.as_raw_fd()
     }
 }

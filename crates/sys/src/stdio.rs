@@ -145,8 +145,8 @@ impl Stream {
     /// Returns the result of a call. Fewer bytes than requested mean the end of the file or an error; the stream keeps either state until
     /// it is cleared.
     #[inline]
-    fn answer(&mut self, moved: usize, asked: usize) -> io::Result<usize> {
-        if moved == asked {
+    fn answer(&mut self, moved: usize, requested: usize) -> io::Result<usize> {
+        if moved == requested {
             return Ok(moved);
         }
         let error = io::Error::last_os_error();

@@ -174,9 +174,10 @@ pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
     rustix::thread::sched_setaffinity(None, &set).map_err(|e| {
         let allowed = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
         let allowed = allowed.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-        let allowed = allowed.map_or_else(String::new, |list| format!(", which has CPUs {}", list.trim()));
+        let allowed = allowed.map_or_else(String::new, |list| format!(", only on {}", list.trim()));
         let list = wanted.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-        let why = format!("CPUs {list} cannot be used by this process{allowed} ({e}); type other CPUs");
+        let noun = if wanted.len() == 1 { "CPU" } else { "CPUs" };
+        let why = format!("this process may not run on {noun} {list}{allowed} ({e}); type other CPUs");
         io::Error::new(io::Error::from(e).kind(), why)
     })
 }

@@ -47,7 +47,7 @@ pub fn directory() -> Result<OwnedFd, String> {
 fn cannot_mount(first: &str, why: Errno) -> String {
     match why {
         Errno::PERM | Errno::ACCESS => not_allowed(first, &why.into()),
-        _ => format!("{first}; mounting tracefs: {why}"),
+        _ => format!("{first}; mounting tracefs failed: {why}"),
     }
 }
 

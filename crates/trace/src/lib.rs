@@ -113,7 +113,7 @@ fn field(text: &str) -> Option<(String, Field)> {
 }
 
 fn foreign(line: &str) -> UnknownFormat {
-    UnknownFormat(format!("the kernel's format has an unknown line: {line}"))
+    UnknownFormat(format!("the kernel's description of an event has an unknown line: {line}"))
 }
 
 /// Flag of the commit word: records were lost before this page.

@@ -153,12 +153,12 @@ pub struct Names {
 impl Names {
     /// Returns the index of a task, and adds the task if it is new.
     pub fn task(&mut self, task: &Task) -> u32 {
-        number_of(&mut self.tasks, &mut self.by_task, task)
+        intern(&mut self.tasks, &mut self.by_task, task)
     }
 
     /// Returns the index of these flags, and adds the flags if they are new.
     pub fn flags(&mut self, flags: &Flags) -> u32 {
-        number_of(&mut self.flags, &mut self.by_flags, flags)
+        intern(&mut self.flags, &mut self.by_flags, flags)
     }
 
     /// Returns the task with this index.
@@ -177,7 +177,8 @@ impl Names {
     }
 }
 
-fn number_of<T>(all: &mut Vec<T>, by: &mut HashMap<T, u32>, one: &T) -> u32
+/// Returns the index of a value, and adds the value if it is new and there is room.
+fn intern<T>(all: &mut Vec<T>, by: &mut HashMap<T, u32>, one: &T) -> u32
 where
     T: Clone + Default + Eq + std::hash::Hash,
 {

@@ -18,7 +18,7 @@ use model::spec::iometer::{Cycle, Step};
 use model::spec::number::MAX_WORKERS;
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::sweep::{Baseline, Cell, Setting, Skipped, works};
-use model::units::{MIB, show_bytes};
+use model::units::{MIB, show_bytes, show_counted};
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
@@ -103,12 +103,12 @@ impl GridBuilder<'_> {
         let batches = optional_values(&axes.batch);
         let offsets = optional_values(&axes.offset);
         // The properties of a cell besides its cache mode, size and depth.
-        let ways: Vec<(Assignment, Option<Offset>, Option<u32>)> = assignments
+        let variants: Vec<(Assignment, Option<Offset>, Option<u32>)> = assignments
             .iter()
             .flat_map(|a| offsets.iter().map(move |at| (*a, *at)))
             .flat_map(|(a, at)| batches.iter().map(move |batch| (a, at, *batch)))
             .collect();
-        let cells = modes.len() * sizes.len() * depths.len() * ways.len();
+        let cells = modes.len() * sizes.len() * depths.len() * variants.len();
         if self.cells.len() + self.skipped.len() + cells > MAX_CELLS {
             return Err(Failure::Usage(format!(
                 "the grid has more than {MAX_CELLS} cells; type fewer values of one of --{}",
@@ -116,7 +116,7 @@ impl GridBuilder<'_> {
             )));
         }
         for (mode, cache) in modes {
-            for (assignment, offset, batch) in &ways {
+            for (assignment, offset, batch) in &variants {
                 let (assignment, batch) = (*assignment, *batch);
                 let at = offset.map(|offset| self.cell_start(offset, assignment));
                 for (bs, depth) in sizes.iter().flat_map(|bs| depths.iter().map(move |d| (*bs, *d))) {
@@ -213,10 +213,14 @@ impl GridBuilder<'_> {
         let memory = setting.memory_bytes();
         if memory > self.memory_bytes {
             let (needs, cap) = (show_bytes(memory), show_bytes(self.memory_bytes));
-            return Some(format!("the buffers take {needs}, and --memory is {cap}"));
+            return Some(format!("the buffers take {needs}, which is more than --memory ({cap})"));
         }
         if point.depth > entry.max_depth {
-            return Some(format!("the engine {} has at most {} in flight", entry.name, entry.max_depth));
+            return Some(format!(
+                "the engine {} has at most {} in flight",
+                entry.name,
+                show_counted(entry.max_depth.into(), "operation")
+            ));
         }
         if !entry.caches.contains(&cache) {
             return Some(format!("the engine {} does not work with --cache {}", entry.name, cache.word()));
@@ -230,7 +234,7 @@ impl GridBuilder<'_> {
             ));
         }
         if let Some(batch) = point.batch.filter(|b| *b > point.depth) {
-            return Some(format!("a batch of {batch} is more than the {} in flight", point.depth));
+            return Some(format!("a batch of {batch} is more than the depth {}", point.depth));
         }
         let bs = u64::from(point.bs);
         let size = self.base.streams().next().and_then(|s| s.size);
@@ -382,7 +386,7 @@ fn explain_client_cache(file_system: &str) -> String {
 /// Returns why a cell cannot be measured on a target; `None` if it can.
 fn find_hindrance_on(target: &TargetFacts, point: &Point) -> Option<String> {
     if target.role != Role::Made && u64::from(point.bs) > target.bytes {
-        return Some(format!("{} has {}", name::shown(&target.path), show_bytes(target.bytes)));
+        return Some(format!("{} has only {}", name::shown(&target.path), show_bytes(target.bytes)));
     }
     if !point.cache.is_direct() {
         return point.mode.and(target.remote.as_deref()).map(explain_client_cache);
@@ -395,10 +399,10 @@ fn find_hindrance_on(target: &TargetFacts, point: &Point) -> Option<String> {
     };
     if let Some(reply) = reply {
         return Some(format!(
-            "its reply has {reply} bytes, and direct I/O there needs multiples of {align} bytes"
+            "its reply has {reply} bytes, and direct I/O here needs multiples of {align} bytes"
         ));
     }
-    size.map(|_| format!("direct I/O there needs multiples of {align} bytes"))
+    size.map(|_| format!("direct I/O here needs multiples of {align} bytes"))
 }
 
 impl Point<'_> {
@@ -462,7 +466,8 @@ pub(crate) fn choose_loads(
     let axes = &sweep_spec.axes;
     if let Some(many) = axes.targets.iter().find(|t| **t > targets) {
         return Err(Failure::Usage(format!(
-            "--targets {many}: only {targets} given; name more targets, or use a smaller number"
+            "--targets {many}: the sweep has only {}; name more targets, or use a smaller number",
+            show_counted(targets.into(), "target")
         )));
     }
     if sweep_spec.preset.is_some_and(|p| p.name == IOMETER) {
@@ -483,7 +488,7 @@ pub(crate) fn choose_loads(
     let needless = [("cycle", sweep_spec.cycle.is_some()), ("step", sweep_spec.step.is_some())];
     if let Some((flag, _)) = needless.into_iter().find(|(_, is_typed)| *is_typed) {
         return Err(Failure::Usage(format!(
-            "--{flag} applies to the test types of Iometer; type --preset {IOMETER} too, or leave --{flag} out"
+            "--{flag} applies only to the test types of Iometer; type --preset {IOMETER} too, or leave --{flag} out"
         )));
     }
     let workers = given_or(&axes.workers, &[1]);
@@ -527,7 +532,7 @@ fn loads_of_cycle(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32)
     let depths_rise = rises(cycle.has_outstanding(), &axes.depth);
     if let Some(step) = sweep_spec.step.filter(|_| !workers_rise && !targets_rise && !depths_rise) {
         return Err(Failure::Usage(format!(
-            "--step {} has no effect: this test type increases no number; leave --step out, or type another --cycle",
+            "--step {} has no effect: in this test type no number of workers, targets or I/Os increases; leave --step out, or type another --cycle",
             step.word().to_lowercase()
         )));
     }

@@ -225,7 +225,7 @@ fn choose_works(
             )));
         }
         all.retain(|work| !work.writes());
-        origins.record("directions", "reads only", "TARGET exists; --destroy with its name adds writes");
+        origins.record("directions", "reads only", "TARGET exists; --destroy TARGET adds writes");
     }
     refuse_unused_flag(request, "random", all.iter().any(CellWork::is_random), "--rw randread")?;
     for key in ["compress", "dedup"] {
@@ -362,7 +362,7 @@ fn plan_in_order(
     origins.record("--time", &format!("{} a cell", show_ns(time as f64)), &from);
     let words = match until {
         Until::Slow => {
-            "the last cell, or a cell in which at most one of four threads completes an operation per second"
+            "the largest block size, or one at which every four workers together complete at most one operation per second"
                 .into()
         }
         Until::Rounds { bytes: Some(bytes), rounds_at_most, .. } => {

@@ -223,7 +223,8 @@ impl<'a> Case<'a> {
         if sharers.len() > NAMED {
             names.push(format!("{} more", sharers.len() - NAMED));
         }
-        let (uses, counts) = if sharers.len() == 1 { ("uses", "both") } else { ("use", "all of them") };
+        let (uses, counts) =
+            if sharers.len() == 1 { ("uses", "both streams") } else { ("use", "all streams") };
         let layers: Vec<&str> = layers.iter().map(|l| l.name.as_str()).collect();
         format!(
             "{} {uses} {} at the same time, and the kernel counts {counts} together",
@@ -320,7 +321,7 @@ impl<'a> Case<'a> {
     /// Why the devices were not counted.
     pub(crate) fn at_device(&self, kind: Kind) -> Known<Bounds> {
         let tops = self.top_layers()?;
-        let done = flow_of(&self.counted_at_top()?, kind).bytes;
+        let done = flow_of(&self.top_io_of_all_streams()?, kind).bytes;
         let sharers = self.sharers_moving(&tops, kind);
         if sharers.is_empty() {
             return Ok(Bounds::exact(if kind == Kind::Read { self.delivered(done) } else { done }));

@@ -113,13 +113,13 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
             the lowest disks, from the start of a run to its stop, or to its final sync if the job itself \
             makes no syncs; the syncs and synchronous writes that fathom issued.",
     formula: formula!(
-        "The disks that report `write back` must together complete at least {FLUSHED_FROM} flushes \
-         for each sync, divided by the operations that may be in flight, since one flush can serve \
-         all operations that wait for it. (One operation at a time: 100 syncs cause 100 flushes.) \
-         Also fires if `write through` cannot be true: on a loop device, on a layer above one that \
-         reports `write back`, and on a layer that offers FUA, which only a disk with a volatile \
-         cache needs. Too few flushes after synchronous writes are not checked if the disk \
-         supports FUA, since such writes are durable without a flush."
+        "The disks that report `write back` must together complete at least {FLUSHED_FROM} flushes for each \
+         sync. With d operations in flight, 1/d of that is enough, since one flush can serve all operations \
+         that wait for it. (One operation at a time: 100 syncs cause 100 flushes.) Also fires if `write \
+         through` cannot be true: on a loop device, on a layer above one that reports `write back`, and on a \
+         layer that offers FUA, which only a disk with a volatile cache needs. Too few flushes after \
+         synchronous writes are not checked if the disk supports FUA, since such writes are durable without \
+         a flush."
     ),
     provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
               echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\
@@ -290,12 +290,11 @@ const FLUSH_TOO_CHEAP: Check = Check {
     reads: "Flushes and their ms in `/sys/block/*/stat` of the lowest disks; `queue/write_cache` and \
             `queue/rotational`; whether the machine is virtual.",
     formula: formula!(
-        "Time of all flushes / their number, for each disk that reports `write back`. Biased below \
-         {flash} on flash (programming a page takes longer) and {spinning} on a hard disk (half a \
-         turn at 15,000 rpm): nothing was written to a medium. A note below {guest} in a virtual \
-         machine (a round trip to the host and a medium), where `rotational` means nothing. The \
-         kernel shows whole ms, so each run may be off by one; not checked if the answer depends on \
-         that.",
+        "Time of all flushes / their number, for each disk that reports `write back`. Biased below {flash} \
+         on flash (programming a page takes longer) and {spinning} on a hard disk (half a turn at 15,000 \
+         rpm): such a flush probably wrote nothing to a medium. A note below {guest} in a virtual machine (a \
+         round trip to the host and a medium), where `rotational` means nothing. The kernel shows whole ms, \
+         so each run may be off by 1 ms; not checked if the answer depends on that.",
         flash = Ns(FLASH_NS),
         spinning = Ns(SPINNING_NS),
         guest = Ns(VIRTUAL_NS)
@@ -377,7 +376,7 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<FlushTime>
     let cause = if is_virtual {
         "the host may not pass flushes on to its disk, and synced data may be lost in a power failure"
     } else {
-        "the drive answered from its memory, which is safe only with power-loss protection"
+        "the drive probably answered from its memory, which is safe only with power-loss protection"
     };
     let severity = if is_virtual { Severity::Note } else { Severity::Biases };
     let took = show_ns(ns_per_flush(ms));
@@ -438,11 +437,8 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
     let syncs: Vec<f64> = case.runs.iter().filter_map(|r| Some(r.end.sync_ns? as f64)).collect();
     let mean_ns = syncs.iter().sum::<f64>() / syncs.len() as f64;
     // If the sync of another stream failed, the time is unknown.
-    let time = if syncs.is_empty() {
-        String::new()
-    } else {
-        format!(" The sync after them took {}.", show_ns(mean_ns))
-    };
+    let time =
+        if syncs.is_empty() { String::new() } else { format!(" The final sync took {}.", show_ns(mean_ns)) };
     finding!(
         Severity::Note,
         evidence([("final_sync_ns", mean_ns)]),

@@ -351,7 +351,7 @@ fn check_unequal_work(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biases,
             numbers,
-            "The work was unequal: the targets have {} and {}.",
+            "The work was unequal: the sizes of the targets differ, and add up to {} and {}.",
             describe(first),
             describe(rank)
         );

@@ -105,7 +105,7 @@ pub(crate) type Answers = BTreeMap<CheckId, Known<Answer>>;
 
 /// The answers of the checks that another check runs after.
 pub struct Earlier<'a> {
-    named: &'static [CheckId],
+    ids: &'static [CheckId],
     answers: &'a Answers,
 }
 
@@ -113,7 +113,7 @@ impl Earlier<'_> {
     /// Returns the answer of the check with this id. `None` if the asking check does not name the id in [`Ask`], because the
     /// other check may run later.
     pub(crate) fn answer(&self, id: CheckId) -> Option<&Known<Answer>> {
-        self.named.contains(&id).then(|| self.answers.get(&id)).flatten()
+        self.ids.contains(&id).then(|| self.answers.get(&id)).flatten()
     }
 
     /// Whether the check with this id has a finding.
@@ -137,7 +137,7 @@ impl Check {
     pub(crate) fn after(&self) -> &'static [CheckId] {
         match self.ask {
             Ask::Alone(_) => &[],
-            Ask::Unless(named, _) | Ask::After(named, _) => named,
+            Ask::Unless(earlier, _) | Ask::After(earlier, _) => earlier,
         }
     }
 
@@ -177,7 +177,7 @@ impl Check {
                 Ok(Answer::Finding(mut found)) => {
                     let were = if checked_runs == 1 { "was" } else { "were" };
                     found.sentence += &format!(
-                        " Only {checked_runs} of {} runs {were} checked: {first_why}.",
+                        " Only {checked_runs} of {} runs {were} checked, the others not: {first_why}.",
                         case.runs.len()
                     );
                     return found.found();
@@ -190,10 +190,10 @@ impl Check {
     }
 
     fn ask_about(&self, case: &Case, answers: &Answers) -> Known<Answer> {
-        let earlier = Earlier { named: self.after(), answers };
+        let earlier = Earlier { ids: self.after(), answers };
         match self.ask {
             _ if !(self.applies)(case) => Ok(Answer::DoesNotApply),
-            Ask::Unless(named, _) if named.iter().any(|id| earlier.finds(*id)) => Ok(Answer::DoesNotApply),
+            Ask::Unless(ids, _) if ids.iter().any(|id| earlier.finds(*id)) => Ok(Answer::DoesNotApply),
             Ask::Alone(ask) | Ask::Unless(_, ask) => ask(case),
             Ask::After(_, ask) => ask(case, &earlier),
         }

@@ -206,7 +206,10 @@ fn a_certain_finding_about_a_run_stands_if_another_run_was_not_read() {
     let all_read = all().find(|check| check.id == CheckId::D02).unwrap();
     let found = all_read.answer(&with_unread_run(all_read.fires.unwrap()()));
     let sentence = if let Ok(Answer::Finding(f)) = &found { f.sentence.as_str() } else { "" };
-    assert!(sentence.ends_with(" runs were checked: run 1 has no snapshot at its start."), "{found:?}");
+    assert!(
+        sentence.ends_with(" runs were checked, the others not: run 1 has no snapshot at its start."),
+        "{found:?}"
+    );
 }
 
 /// Returns the answer of a check with this question about the honest record.
@@ -238,14 +241,17 @@ fn each_check_leaves_out_only_the_runs_that_it_could_not_read() {
     });
     let sentence = if let Ok(Answer::Finding(f)) = &answer { f.sentence.as_str() } else { "" };
     let rest = all_runs.iter().filter(|repeat| ![1, 3].contains(*repeat)).count();
-    assert_eq!(sentence, format!("{rest} runs. Only {rest} of 5 runs were checked: no file a."));
+    assert_eq!(
+        sentence,
+        format!("{rest} runs. Only {rest} of 5 runs were checked, the others not: no file a.")
+    );
     // The reasons differ only in the number of the run, and more than `MAX_REASONS` runs are unread.
     let answer = ask_with(|case| match case.runs.iter().map(|ran| ran.run.start.repeat).find(|at| *at > 0) {
         Some(repeat) => Err(format!("run {} has no snapshot at its start", repeat + 1)),
         None => found(&format!("{} runs.", case.runs.len())),
     });
     let sentence = if let Ok(Answer::Finding(f)) = &answer { f.sentence.as_str() } else { "" };
-    assert!(sentence.starts_with("1 runs. Only 1 of 5 runs was checked: run "), "{answer:?}");
+    assert!(sentence.starts_with("1 runs. Only 1 of 5 runs was checked, the others not: run "), "{answer:?}");
     // The figures of all runs do not decide. Fewer runs would, but that would be a choice of runs.
     let answer = ask_with(|case| match case.runs.len() {
         5 => Err("the runs vary too much".into()),
@@ -314,7 +320,7 @@ fn ids_are_sorted_and_names_are_in_capitals() {
 fn a_check_sees_only_the_answers_of_the_checks_that_it_names() {
     let holds = || Ok(Answer::Holds("it does".into(), evidence([])));
     let answers = Answers::from([(CheckId::A04, holds()), (CheckId::A13, holds())]);
-    let earlier = Earlier { named: &[CheckId::A04, CheckId::A07], answers: &answers };
+    let earlier = Earlier { ids: &[CheckId::A04, CheckId::A07], answers: &answers };
     assert!(earlier.holds(CheckId::A04) && !earlier.finds(CheckId::A04));
     assert_eq!([CheckId::A07, CheckId::A13].map(|id| earlier.answer(id)), [None, None]);
 }

@@ -233,7 +233,7 @@ fn decide_gate(condition: &Condition, one: &CommandResult) -> Gate {
             let between = match one.runs.len() {
                 1 => String::new(),
                 _ if high.is_finite() => format!(" (95 % interval {} to {})", show_ns(low), show_ns(high)),
-                _ => ", too few runs for an interval".to_owned(),
+                _ => " (too few runs for an interval)".to_owned(),
             };
             format!("{}: {}{between}; the limit is {}.", one.command, show_ns(value), show_ns(limit_ns))
         }
@@ -295,7 +295,10 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         evidence: evidence.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
     };
     let too_short = |seconds: f64| {
-        limiter("unknown", format!("it took less than {}: too short to tell", show_ns(seconds * 1e9)))
+        limiter(
+            "unknown",
+            format!("the run took less than {}, which is too short to tell", show_ns(seconds * 1e9)),
+        )
     };
     if run.seconds < MIN_CPU_SECONDS {
         return too_short(MIN_CPU_SECONDS);
@@ -316,7 +319,7 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     }
     if syncing >= SYNC_BOUND_SHARE {
         let share = show_share(syncing.min(1.0));
-        return limiter("syncs", format!("it waited in its own syncs for {share} of the time"));
+        return limiter("syncs", format!("the command waited in its own syncs for {share} of the time"));
     }
     match busiest {
         Some(device) if busy >= DEVICE_BUSY_SHARE && depth <= MAX_SERIAL_DEPTH => {
@@ -349,10 +352,10 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     let shares = format!("a CPU was busy {} of the time, a disk {}", show_share(cpu), show_share(busy));
     match find_other_end(record, run, seen) {
         Some((name, other_end)) if busy < IDLE_SHARE => {
-            limiter(name, format!("it waited for {other_end}; a CPU was busy {}", show_share(cpu)))
+            limiter(name, format!("the command waited for {other_end}; a CPU was busy {}", show_share(cpu)))
         }
         _ if cpu >= IDLE_SHARE || busy >= IDLE_SHARE => limiter("several", shares),
-        _ => limiter("none of these", format!("{shares}: it slept or waited for something else")),
+        _ => limiter("none of these", format!("{shares}: the command slept or waited for something else")),
     }
 }
 

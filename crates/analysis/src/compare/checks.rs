@@ -100,14 +100,14 @@ const NOT_ALIKE: ComparisonCheck = ComparisonCheck {
     formula: formula!(
         "Refused, because the work differs: another order, direction, block size, span, first byte, number \
          of targets, depth, workers, cache mode, pace, syncs, data or other setting of the stream, or other \
-         concurrent streams. Also refused: a side that a finding invalidates; a side that a finding \
-         relabels while the other is not relabelled, such as the page cache (A01) against the device; \
-         sessions of one side that differ in anything but accepted findings and the limiter. If one side uses another engine because the default \
-         engine was denied there, and nothing else refuses, the answer is CANNOT TELL. Named, because it may \
-         be the subject of the comparison: accepted findings (`--accept`) of one side, host, kernel, CPU, \
-         hypervisor, cgroup limits, file system, mount options, device, its queue, engine, batch, CPUs of the \
-         workers, priorities, advice, times, and the limiter of the result (B05, D05, D06, D08, D11). A \
-         circumstance that is unknown on one side is not checked."
+         concurrent streams. Also refused: a side that a finding invalidates; a side that a finding relabels \
+         while the other is not relabelled, such as the page cache (A01) against the device; sessions of one \
+         side that differ in anything but accepted findings and the limiter. If one side uses another engine \
+         because the default engine was denied there, and nothing else refuses, the answer is CANNOT TELL. \
+         Only named, because it may be the subject of the comparison: accepted findings (`--accept`) of one \
+         side, host, kernel, CPU, hypervisor, cgroup limits, file system, mount options, device, its queue, \
+         engine, batch, CPUs of the workers, priorities, advice, times, and the limiter of the result (B05, \
+         D05, D06, D08, D11). A circumstance that is unknown on one side is not checked."
     ),
     provoke: "fathom run --cache direct -o a.json DIR\n\
               fathom run --cache buffered -o b.json DIR\n\

@@ -42,7 +42,7 @@ pub(super) struct Aspect {
     /// Note about a denied default engine that this engine replaced. Messages add it to the value. It is not compared.
     fallback_note: Option<String>,
     /// Whether results with different values measured different work.
-    refuses: bool,
+    changes_work: bool,
 }
 
 /// Lists the circumstances of a result.
@@ -117,8 +117,8 @@ pub(super) fn setting_aspects(result: &Measured) -> Vec<Aspect> {
             all.extend(leaves.into_iter().filter_map(|(path, value)| {
                 let field = path.split(['.', '[']).next().unwrap_or_default();
                 let is_stated = STATED_FIELDS.contains(&field);
-                let refuses = is_own_phase && !is_stated && !SAME_WORK_SETTINGS.contains(&field);
-                (!is_own || !is_stated).then(|| aspect(&format!("{prefix}{path}"), value, refuses))
+                let changes_work = is_own_phase && !is_stated && !SAME_WORK_SETTINGS.contains(&field);
+                (!is_own || !is_stated).then(|| aspect(&format!("{prefix}{path}"), value, changes_work))
             }));
         }
     }
@@ -162,15 +162,15 @@ pub(super) fn compare_aspects(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, V
                     refuses: true,
                 });
             }
-            (Ok(a), Ok(b)) => different.push(Difference { aspect: x.name, a, b, refuses: x.refuses }),
+            (Ok(a), Ok(b)) => different.push(Difference { aspect: x.name, a, b, refuses: x.changes_work }),
             (Err(why), _) | (_, Err(why)) => unknown.push(format!("{}: {why}", x.name)),
         }
     }
     (different, unknown)
 }
 
-fn aspect(name: &str, value: String, refuses: bool) -> Aspect {
-    Aspect { name: name.into(), value: Ok(value), fallback_note: None, refuses }
+fn aspect(name: &str, value: String, changes_work: bool) -> Aspect {
+    Aspect { name: name.into(), value: Ok(value), fallback_note: None, changes_work }
 }
 
 /// Returns the requested work. Results with other values measure different work.

@@ -15,7 +15,7 @@ mod fingerprint;
 mod weighing;
 
 use crate::findings;
-use crate::verdict::{NamedIds, describe_fix, explained_acceptance, unaccepted_ids};
+use crate::verdict::{NamedIds, describe_fix, explained_acceptance, unaccepted_checks};
 use checks::Context;
 use fingerprint::{compare_aspects, fingerprint};
 use model::command::CommandResult;
@@ -355,7 +355,7 @@ fn why_not_comparable(
 fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     let all = || a.iter().chain(b);
     let ids: NamedIds = all()
-        .flat_map(|one| unaccepted_ids(&one.result.name, &one.report.checks, &[Severity::Invalidates]))
+        .flat_map(|one| unaccepted_checks(&one.result.name, &one.report.checks, &[Severity::Invalidates]))
         .collect();
     if ids.is_empty() || all().any(|one| one.result.total.is_none()) {
         return "; measure again".into();

@@ -900,7 +900,7 @@ mod simulation {
             strategy: Strategy::Targets(layout),
             seed,
             paired: true,
-            attempts: 1,
+            max_attempts: 1,
             ends_ns: Some(ENDS_NS),
             ..StrategyPlan::default()
         };

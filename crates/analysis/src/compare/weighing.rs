@@ -200,7 +200,8 @@ impl WeighedNumber {
             ));
         }
         let by_chance = format!(
-            "alone it would count as different, but among {} one may differ this much by chance (p {chance:.2}, Holm)",
+            "alone, this number would count as different, but among {} one may differ this much by chance (p \
+             {chance:.2}, Holm)",
             show_counted(numbers as u64, "number")
         );
         (ComparisonAnswer::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
@@ -212,7 +213,9 @@ impl WeighedNumber {
         let least = comparison::smallest_p(n, m);
         if least > SIGNIFICANCE {
             return Some(format!(
-                "{n} runs against {m} are too few: even if every run of one side is faster than every run of the other, the probability of that by chance is {}; it takes 4 against 4, or 3 against 5",
+                "{n} runs against {m} are too few: even if every run of one side is faster than every run of \
+                 the other, the probability of that by chance is {}; use at least 4 runs against 4, or 3 \
+                 against 5",
                 show_share(least)
             ));
         }
@@ -475,7 +478,7 @@ fn describe_unaccepted(pair: &Pair, accept: &[CheckId]) -> Option<String> {
     (!ids.is_empty()).then(|| {
         let list = CheckId::list(&Vec::from_iter(ids.clone()), ", ");
         format!(
-            "{} depends on accepted findings ({list}); type {} to decide on it",
+            "{} depends on accepted findings ({list}); type {} to decide all the same",
             pair.name,
             accept_flags(&ids)
         )
@@ -599,7 +602,7 @@ fn why_not_slower(metric: &Metric) -> String {
     let margin = show_share(metric.margin);
     match metric.interval.filter(|_| metric.why.is_empty()) {
         Some(ends) => format!(
-            "SLOWER needs a 95 % interval beyond {margin}, and it is {}",
+            "SLOWER needs a 95 % interval beyond {margin}, and the interval is {}",
             show_change_ends(metric.ratio, ends)
         ),
         None if metric.why.is_empty() => format!("only a change above {margin} counts as different here"),
@@ -776,7 +779,10 @@ fn three_runs_against_three_never_differ_and_four_can() {
     let scaled = |n: usize, factor: f64| RUNS[..n].iter().map(|v| v * factor).collect::<Vec<f64>>();
     let three = metric_for(rates(&scaled(3, 1.0), &scaled(3, 2.0)));
     assert_eq!(three.answer, ComparisonAnswer::CannotTell);
-    assert!(three.why.contains("4 against 4, or 3 against 5") && three.runs_needed == Some(4), "{three:?}");
+    assert!(
+        three.why.contains("4 runs against 4, or 3 against 5") && three.runs_needed == Some(4),
+        "{three:?}"
+    );
     for (n, m, are_enough) in [(4, 4, true), (3, 5, true), (5, 3, true), (3, 4, false), (3, 3, false)] {
         assert_eq!(comparison::smallest_p(n, m) <= SIGNIFICANCE, are_enough, "{n} against {m}");
     }

@@ -149,7 +149,7 @@ pub(crate) struct Sensor {
     /// The temperature, if the text has it.
     pub(crate) now: Option<i64>,
     /// The limit that the drive itself gives, if the text has it.
-    pub(crate) most: Option<i64>,
+    pub(crate) limit: Option<i64>,
 }
 
 /// Returns the sensors of the drives below a case's targets by their folder, such as `hwmon3`. If the session does not
@@ -175,7 +175,7 @@ fn sensors(text: &str) -> BTreeMap<String, Sensor> {
         match file {
             "name" => sensor.name = Some(value.to_owned()),
             "temp1_input" => sensor.now = value.parse().ok(),
-            "temp1_max" => sensor.most = value.parse().ok(),
+            "temp1_max" => sensor.limit = value.parse().ok(),
             _ => {}
         }
     }
@@ -403,7 +403,7 @@ fn sensors_of_drives_are_selected_and_bad_numbers_are_unknown() {
                 /sys/class/hwmon/hwmon3/temp1_max: hot\n";
     let seen = sensors(text);
     assert_eq!(seen.keys().collect::<Vec<_>>(), ["hwmon3"]);
-    assert_eq!((seen["hwmon3"].now, seen["hwmon3"].most), (Some(41_850), None));
+    assert_eq!((seen["hwmon3"].now, seen["hwmon3"].limit), (Some(41_850), None));
 }
 
 #[test]

@@ -66,7 +66,9 @@ fn sum_at_driver(case: &Case) -> Known<AtDriver> {
         if issued.abs_diff(completed) as f64 > SAME_WITHIN * issued as f64 {
             let issued = show_counted(issued, &format!("{} operation", kind.word()));
             let completed = show_counted(completed, "request");
-            return Err(format!("{issued} became {completed} of the replay's workers at the driver"));
+            return Err(format!(
+                "{issued} of the replay became {completed} at the driver, so the two cannot be compared"
+            ));
         }
     }
     let all: Option<Vec<f64>> = depths.into_iter().collect();
@@ -396,7 +398,7 @@ fn latencies_come_from_the_driver_if_its_requests_match_the_operations() {
     // The number of requests differs if operations were split, merged, or served by the page cache.
     let split = seen_by(&|ops| at_driver(2 * ops));
     assert_eq!((split.seen_at.as_str(), figure(&split, "depth").replay == Some(0.5)), ("program", false));
-    assert!(split.differs[0].contains("read operations became"), "{:?}", split.differs);
+    assert!(split.differs[0].contains("read operations of the replay became"), "{:?}", split.differs);
     let lost = seen_by(&|_| Err("the kernel's tracer lost 7 events".into()));
     assert!(lost.differs[0].ends_with("the kernel's tracer lost 7 events."), "{:?}", lost.differs);
 }

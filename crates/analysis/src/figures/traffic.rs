@@ -9,7 +9,7 @@
 //! 4. Read-ahead that no operation used is fathom's own traffic.
 
 pub(crate) use crate::case::AMPLIFICATION;
-use crate::case::{Amount, COUNTS_AT_ALL, Case, amplified};
+use crate::case::{Amount, Case, MIN_CHARGED_SHARE, amplified};
 use crate::threshold::Share;
 use model::Known;
 use model::evidence::{BlockFlow, CgroupIo};
@@ -82,7 +82,7 @@ pub(crate) fn traffic_of_others(case: &Case) -> Vec<Known<Traffic>> {
 
 fn traffic_of_shared_disks(case: &Case) -> Known<Traffic> {
     let disks = case.shared_layers()?;
-    let device = case.counted(&disks)?;
+    let device = case.layer_io(&disks)?;
     let own = own_traffic(case)?;
     let names: Vec<&str> = disks.iter().map(|l| l.name.as_str()).collect();
     let write = foreign_writes(case, device.write, own.write);
@@ -227,16 +227,16 @@ impl LowerDisk<'_> {
         if let Some(layer) = self.independent {
             return Err(format!("{} does its own I/O on {name} below it", layer.name));
         }
-        let done = case.counted(&[self.disk])?;
-        let carried = case.counted(&self.above)?;
+        let done = case.layer_io(&[self.disk])?;
+        let carried = case.layer_io(&self.above)?;
         // Charges near zero prove nothing if both the disk and the layers above it read.
         let matters = done.read.bytes > FLOOR_BYTES.saturating_mul(case.runs.len() as u64);
         let possible = done.read.bytes.min(carried.read.bytes) as f64;
         let charged = match case.charged_on(&[self.disk]) {
-            Ok(own) if matters && (own.bytes[0] as f64) < COUNTS_AT_ALL * possible => {
+            Ok(own) if matters && (own.bytes[0] as f64) < MIN_CHARGED_SHARE * possible => {
                 let part = match own.bytes[0] {
                     0 => "nothing".to_owned(),
-                    _ => format!("less than {}", Share(COUNTS_AT_ALL)),
+                    _ => format!("less than {}", Share(MIN_CHARGED_SHARE)),
                 };
                 Err(format!(
                     "{name} read {}, and {part} of that was charged to fathom's cgroup",

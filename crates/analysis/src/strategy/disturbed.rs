@@ -230,7 +230,7 @@ impl Neighbour {
     /// `the machine was busy before the first run: 240 MB/s of other processes on vda (480 requests/s), visible processes with the most I/O: dd (4711)`.
     pub fn sentence(&self) -> String {
         let most = match self.processes.as_slice() {
-            [] => "by processes that fathom cannot identify".to_owned(),
+            [] => "which fathom cannot identify".to_owned(),
             names => format!("visible processes with the most I/O: {}", names.join(", ")),
         };
         format!("the machine was busy before the first run: {}, {most}", self.by.describe())
@@ -323,7 +323,7 @@ pub(super) fn waiting_repeats(done: &[Summary], plan: &StrategyPlan) -> Vec<Repe
     }
     let attempts: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
     let left: u32 = super::remaining_without_repeats(done, plan).runs.iter().sum();
-    repeats_of(&attempts, plan.pairing(), left as usize, plan.attempts)
+    repeats_of(&attempts, plan.pairing(), left as usize, plan.max_attempts)
 }
 
 /// Returns the runs of these attempts that wait for a repeat, the next one first. About `left` runs have no attempt yet.
@@ -383,7 +383,7 @@ pub(crate) fn is_disturbance_the_rule(attempts: &[Attempt], left: usize) -> bool
 pub(crate) fn expected_share_of_repeats(done: &[Summary], plan: &StrategyPlan) -> f64 {
     let attempts: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
     let left: u32 = super::remaining_without_repeats(done, plan).runs.iter().sum();
-    if plan.attempts < 2
+    if plan.max_attempts < 2
         || matches!(plan.strategy, Strategy::Steady { .. })
         || is_disturbance_the_rule(&attempts, left as usize)
     {
@@ -405,7 +405,7 @@ mod tests {
     use stats::series::Noise;
 
     fn fixed(jobs: usize, runs: u32) -> StrategyPlan {
-        StrategyPlan { jobs, runs, seed: 7, attempts: 3, ..StrategyPlan::default() }
+        StrategyPlan { jobs, runs, seed: 7, max_attempts: 3, ..StrategyPlan::default() }
     }
 
     fn a_disturbance(attempt: u32) -> Disturbed {
@@ -445,9 +445,9 @@ mod tests {
         let always = order(&fixed(4, 3), |at| (at.job, at.repeat) == (first, 1));
         assert_eq!(always[8..10], [(first, 1, 1), (first, 1, 2)]);
         assert_eq!(always.len(), 14);
-        let once = StrategyPlan { attempts: 1, ..fixed(4, 3) };
+        let once = StrategyPlan { max_attempts: 1, ..fixed(4, 3) };
         assert_eq!(order(&once, |at| at.repeat == 1), quiet, "--attempts 1");
-        let five = StrategyPlan { attempts: 5, ..fixed(4, 6) };
+        let five = StrategyPlan { max_attempts: 5, ..fixed(4, 6) };
         assert_eq!(order(&five, |at| at.repeat == 0 && at.job == first).len(), 24 + 4, "--attempts 5");
     }
 
@@ -558,7 +558,7 @@ mod tests {
         };
         let named = sentence(&["dd (4711)", "cp (9)"]);
         assert!(named.ends_with(", visible processes with the most I/O: dd (4711), cp (9)"), "{named}");
-        assert!(sentence(&[]).ends_with(", by processes that fathom cannot identify"), "{}", sentence(&[]));
+        assert!(sentence(&[]).ends_with(", which fathom cannot identify"), "{}", sentence(&[]));
         Ok(())
     }
 

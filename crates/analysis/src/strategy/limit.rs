@@ -504,13 +504,13 @@ use model::plan::Strategy;
 #[cfg(test)]
 struct Server {
     /// Operations per second that it serves.
-    serves: f64,
+    capacity_iops: f64,
     /// Operations per second that a closed loop measures.
-    closed: f64,
+    closed_iops: f64,
     /// Operations of a run.
     ops: u64,
     /// Standard deviation of the mean latency from run to run, as a logarithm.
-    varies: f64,
+    run_deviation: f64,
     /// Lateness of every submission.
     late_ns: u64,
     /// Limit of a cgroup that short runs exceed by its burst.
@@ -528,9 +528,9 @@ struct Server {
 struct Noise {
     target_ns: f64,
     /// Standard deviation of the share from run to run, as a logarithm. The mean over the runs does not change.
-    varies: f64,
+    share_deviation: f64,
     /// Standard deviation of the capacity from run to run, relative to its mean.
-    capacity_varies: f64,
+    capacity_deviation: f64,
     /// Fraction of the runs in which the share of slow operations is `burst_factor` times as large.
     bursts: f64,
     burst_factor: f64,
@@ -540,12 +540,12 @@ struct Noise {
 
 #[cfg(test)]
 impl Server {
-    fn new(serves: f64, state: u64) -> Self {
+    fn new(capacity_iops: f64, state: u64) -> Self {
         Self {
-            serves,
-            closed: serves,
+            capacity_iops,
+            closed_iops: capacity_iops,
             ops: 2_000,
-            varies: 0.0,
+            run_deviation: 0.0,
             late_ns: 0,
             limit_iops: None,
             noise: None,
@@ -569,10 +569,12 @@ impl Server {
 
     /// Returns the share of operations beyond the target in the next run at a load. Without noise it is that of M/M/1.
     fn noisy_share(&mut self, load: f64, noise: &Noise) -> f64 {
-        let serves = self.serves * (1.0 + noise.capacity_varies * self.normal());
-        let share = if serves > load { (-noise.target_ns / 1e9 * (serves - load)).exp() } else { 1.0 };
+        let capacity_iops = self.capacity_iops * (1.0 + noise.capacity_deviation * self.normal());
+        let share =
+            if capacity_iops > load { (-noise.target_ns / 1e9 * (capacity_iops - load)).exp() } else { 1.0 };
         let burst = if self.uniform() < noise.bursts { noise.burst_factor } else { 1.0 };
-        let varied = noise.varies * self.normal() - noise.varies * noise.varies / 2.0;
+        let varied =
+            noise.share_deviation * self.normal() - noise.share_deviation * noise.share_deviation / 2.0;
         let drift = noise.drift * (f64::from(self.runs) / 33.0 - 0.5);
         share * burst * (varied + drift).exp()
     }
@@ -584,7 +586,7 @@ impl Server {
 
     /// Returns the load at which the mean share over many runs is 1 %.
     fn noisy_truth(&mut self, noise: &Noise) -> f64 {
-        let (mut low, mut high) = (0.0, self.serves);
+        let (mut low, mut high) = (0.0, self.capacity_iops);
         while high - low > 1.0 {
             let middle = f64::midpoint(low, high);
             let shares = (0..9_900).map(|run| {
@@ -598,12 +600,12 @@ impl Server {
     }
 
     /// A run at a load, or of the closed loop. Latency in M/M/1 is exponential too, with a mean of
-    /// 1 / (`serves` - load) seconds.
+    /// 1 / (`capacity_iops` - load) seconds.
     fn run(&mut self, job: usize, repeat: u32, offered_iops: Option<u64>) -> Summary {
         let load = offered_iops.map_or(0.0, |iops| iops as f64);
         let normal = self.normal();
-        let mean_ns = match self.serves - load {
-            left if left > 0.0 => 1e9 / left * (self.varies * normal).exp(),
+        let mean_ns = match self.capacity_iops - load {
+            left if left > 0.0 => 1e9 / left * (self.run_deviation * normal).exp(),
             // In overload, the mean latency is 1 to 2 s: the backlog of a run of some seconds.
             left => (1.0 - left / load) * 1e9,
         };
@@ -626,7 +628,7 @@ impl Server {
             service.record(service_ns);
             latency.record(service_ns + self.late_ns);
         }
-        let iops = offered_iops.map_or(self.closed, |_| load.min(self.serves));
+        let iops = offered_iops.map_or(self.closed_iops, |_| load.min(self.capacity_iops));
         Summary {
             offered_iops,
             refused: false,
@@ -656,7 +658,7 @@ fn plan(quantile: f64, latency_ns: Option<u64>, seed: u64) -> StrategyPlan {
         runs: 3,
         strategy: Strategy::Limit(target(quantile, latency_ns)),
         seed,
-        attempts: 3,
+        max_attempts: 3,
         ends_ns: Some(45_000_000_000),
         ..StrategyPlan::default()
     }
@@ -686,10 +688,10 @@ fn found_bracket(done: &[Summary], plan: &StrategyPlan) -> (Option<u64>, Option<
     (met, missed)
 }
 
-/// The load at which M/M/1 has this p99. The p99 is ln(100) / (`serves` - load) seconds.
+/// The load at which M/M/1 has this p99. The p99 is ln(100) / (`capacity_iops` - load) seconds.
 #[cfg(test)]
-fn true_rate(serves: f64, p99_ns: f64) -> f64 {
-    serves - 100_f64.ln() / p99_ns * 1e9
+fn true_rate(capacity_iops: f64, p99_ns: f64) -> f64 {
+    capacity_iops - 100_f64.ln() / p99_ns * 1e9
 }
 
 #[test]
@@ -703,7 +705,7 @@ fn the_storage_rests_after_an_overload_only() {
     };
     assert!(!rest_after(None) && !rest_after(Some(8_000)), "it served all");
     assert!(rest_after(Some(11_000)), "it did not serve all");
-    server.serves = 12_000.0;
+    server.capacity_iops = 12_000.0;
     let closed = Summary { iops: 10_000.0, ..server.run(0, 0, None) };
     let burst = server.run(1, 0, Some(11_000));
     assert!(super::rest_ns(&[closed, burst], &plan) > 0, "it served more than its capacity");
@@ -747,10 +749,11 @@ fn the_answers_of_many_searches_are_near_the_truth() {
 #[cfg(test)]
 fn check_answers_of_known_servers(seeds: u64, ops: u64, near_percent: u64) {
     let truth = true_rate(10_000.0, 2.5e6);
-    for (name, varies, late_ns) in [("steady", 0.02, 0), ("varying", 0.05, 0), ("late", 0.02, 125_000)] {
+    for (name, run_deviation, late_ns) in [("steady", 0.02, 0), ("varying", 0.05, 0), ("late", 0.02, 125_000)]
+    {
         let (mut near, mut false_met, mut false_missed, mut none, mut runs) = (0, 0, 0, 0, 0);
         for seed in 0..seeds {
-            let mut server = Server { ops, varies, late_ns, ..Server::new(10_000.0, seed ^ 0x5eed) };
+            let mut server = Server { ops, run_deviation, late_ns, ..Server::new(10_000.0, seed ^ 0x5eed) };
             let plan = plan(0.99, Some(2_500_000), seed);
             let done = play(&mut server, &plan);
             let (met, missed) = found_bracket(&done, &plan);
@@ -793,8 +796,8 @@ fn many_searches_on_noisy_storage_have_an_answer() {
 fn check_answers_of_noisy_servers(seeds: u64, ops: u64, every: usize) {
     let quiet = Noise {
         target_ns: 2.5e6,
-        varies: 0.0,
-        capacity_varies: 0.0,
+        share_deviation: 0.0,
+        capacity_deviation: 0.0,
         bursts: 0.0,
         burst_factor: 5.0,
         drift: 0.0,
@@ -805,25 +808,25 @@ fn check_answers_of_noisy_servers(seeds: u64, ops: u64, every: usize) {
     let steep = Noise { target_ns: 10e6, ..quiet };
     let settings = [
         ("quiet", quiet, 5, 90),
-        ("varies by 20 %", Noise { varies: 0.2, ..quiet }, 5, 90),
-        ("varies by 50 %", Noise { varies: 0.5, ..quiet }, 5, 90),
-        ("varies by 100 %", Noise { varies: 1.0, ..quiet }, 5, 90),
+        ("varies by 20 %", Noise { share_deviation: 0.2, ..quiet }, 5, 90),
+        ("varies by 50 %", Noise { share_deviation: 0.5, ..quiet }, 5, 90),
+        ("varies by 100 %", Noise { share_deviation: 1.0, ..quiet }, 5, 90),
         ("5 times in 5 %", Noise { bursts: 0.05, ..quiet }, 5, 90),
         ("5 times in 10 %", Noise { bursts: 0.1, ..quiet }, 5, 90),
         ("5 times in 20 %", Noise { bursts: 0.2, ..quiet }, 5, 90),
         ("5 times in 30 %", Noise { bursts: 0.3, ..quiet }, 5, 90),
-        ("5 times in 30 %, varies by 20 %", Noise { bursts: 0.3, varies: 0.2, ..quiet }, 5, 90),
+        ("5 times in 30 %, varies by 20 %", Noise { bursts: 0.3, share_deviation: 0.2, ..quiet }, 5, 90),
         ("3 times in 20 %", Noise { bursts: 0.2, burst_factor: 3.0, ..quiet }, 5, 90),
         ("20 times in 5 %", Noise { bursts: 0.05, burst_factor: 20.0, ..quiet }, 45, 85),
         ("10 times in 10 %", Noise { bursts: 0.1, burst_factor: 10.0, ..quiet }, 18, 85),
-        ("drifts to twice, varies by 20 %", Noise { drift: 0.7, varies: 0.2, ..quiet }, 5, 90),
-        ("capacity varies by 3 %", Noise { capacity_varies: 0.03, ..quiet }, 5, 90),
-        ("capacity varies by 10 %", Noise { capacity_varies: 0.1, ..quiet }, 25, 60),
+        ("drifts to twice, varies by 20 %", Noise { drift: 0.7, share_deviation: 0.2, ..quiet }, 5, 90),
+        ("capacity varies by 3 %", Noise { capacity_deviation: 0.03, ..quiet }, 5, 90),
+        ("capacity varies by 10 %", Noise { capacity_deviation: 0.1, ..quiet }, 25, 60),
         ("flat", flat, 5, 90),
-        ("flat, varies by 20 %", Noise { varies: 0.2, ..flat }, 5, 85),
+        ("flat, varies by 20 %", Noise { share_deviation: 0.2, ..flat }, 5, 85),
         ("flat, 5 times in 10 %", Noise { bursts: 0.1, ..flat }, 12, 50),
         ("flat, 5 times in 30 %", Noise { bursts: 0.3, ..flat }, 12, 40),
-        ("flat, drifts to twice, varies by 20 %", Noise { drift: 0.7, varies: 0.2, ..flat }, 5, 85),
+        ("flat, drifts to twice, varies by 20 %", Noise { drift: 0.7, share_deviation: 0.2, ..flat }, 5, 85),
         ("steep", steep, 5, 90),
         ("steep, 5 times in 20 %", Noise { bursts: 0.2, ..steep }, 5, 90),
     ];
@@ -834,7 +837,7 @@ fn check_answers_of_noisy_servers(seeds: u64, ops: u64, every: usize) {
         for seed in 0..seeds {
             let mut server = Server { ops, noise: Some(noise), ..Server::new(10_000.0, seed ^ 0x5eed) };
             // The capacity is measured with an error, so that not all searches offer the same loads.
-            server.closed *= 0.95 + 0.1 * server.uniform();
+            server.closed_iops *= 0.95 + 0.1 * server.uniform();
             let plan = plan(0.99, Some(noise.target_ns as u64), seed);
             let done = play(&mut server, &plan);
             let (met, missed) = found_bracket(&done, &plan);
@@ -868,8 +871,8 @@ fn check_answers_of_noisy_servers(seeds: u64, ops: u64, every: usize) {
 fn very_noisy_storage_has_a_proven_load_when_the_time_is_up() {
     let noise = Noise {
         target_ns: 2.5e6,
-        varies: 1.5,
-        capacity_varies: 0.2,
+        share_deviation: 1.5,
+        capacity_deviation: 0.2,
         bursts: 0.2,
         burst_factor: 20.0,
         drift: 0.0,
@@ -885,8 +888,8 @@ fn very_noisy_storage_has_a_proven_load_when_the_time_is_up() {
 
 #[test]
 fn a_latency_target_is_found_far_from_the_capacity() {
-    let search = |closed: f64, p99_ns: u64| {
-        let mut server = Server { closed, ops: 5_000, ..Server::new(10_000.0, 3) };
+    let search = |closed_iops: f64, p99_ns: u64| {
+        let mut server = Server { closed_iops, ops: 5_000, ..Server::new(10_000.0, 3) };
         let plan = StrategyPlan { ends_ns: None, ..plan(0.99, Some(p99_ns), 3) };
         found_bracket(&play(&mut server, &plan), &plan)
     };
@@ -921,16 +924,16 @@ fn lateness_beyond_the_target_leaves_loads_open_and_both_ends_are_found() {
 #[test]
 fn an_overload_below_the_capacity_with_short_service_times_is_open() {
     let target = target(0.99, Some(2_500_000));
-    let overload_of = |count: u32, capacity: f64, late_ns: u64, serves: f64| {
-        let closed = Summary { iops: capacity, refused: false, ..Summary::refused(0, 0) };
-        let mut server = Server { late_ns, ..Server::new(serves, 4) };
+    let overload_of = |count: u32, closed_iops: f64, late_ns: u64, capacity_iops: f64| {
+        let closed = Summary { iops: closed_iops, refused: false, ..Summary::refused(0, 0) };
+        let mut server = Server { late_ns, ..Server::new(capacity_iops, 4) };
         let mut runs: Vec<Summary> = (0..count).map(|i| server.run(1, i, Some(9_000))).collect();
         // Half of what arrived was served.
         runs.iter_mut().for_each(|run| run.iops = 4_500.0);
         runs.push(closed);
         points(&runs, &target)[0].meets(&target)
     };
-    let overload = |capacity, late_ns, serves| overload_of(3, capacity, late_ns, serves);
+    let overload = |closed_iops, late_ns, capacity_iops| overload_of(3, closed_iops, late_ns, capacity_iops);
     assert_eq!(overload_of(1, 10_000.0, 0, 5_000.0), None, "one slow run may be an outlier");
     assert_eq!(overload(10_000.0, 50_000_000, 20_000.0), None, "fathom submitted late");
     assert_eq!(overload(8_000.0, 50_000_000, 20_000.0), Some(false), "more than the closed loop reached");
@@ -991,7 +994,7 @@ fn a_load_that_a_condition_requires_is_decided_first() {
 #[test]
 fn a_burst_above_the_limit_of_a_cgroup_proves_nothing() {
     let mut server =
-        Server { ops: 8_000, closed: 10_010.0, limit_iops: Some(10_000.0), ..Server::new(14_000.0, 3) };
+        Server { ops: 8_000, closed_iops: 10_010.0, limit_iops: Some(10_000.0), ..Server::new(14_000.0, 3) };
     let plan = plan(0.99, Some(2_500_000), 3);
     let done = play(&mut server, &plan);
     let (met, missed) = found_bracket(&done, &plan);
@@ -1023,7 +1026,7 @@ fn one_slow_run_does_not_decide() {
 
 #[test]
 fn a_search_stops_when_the_time_is_up() {
-    let mut server = Server { varies: 0.3, ..Server::new(10_000.0, 2) };
+    let mut server = Server { run_deviation: 0.3, ..Server::new(10_000.0, 2) };
     let plan = StrategyPlan { ends_ns: Some(20_000_000_000), ..plan(0.99, Some(2_500_000), 2) };
     let done = play(&mut server, &plan);
     assert!((13..=14).contains(&done.len()), "{}", done.len());
@@ -1073,7 +1076,7 @@ fn a_slow_device_is_offered_whole_loads_above_zero() {
 #[test]
 fn the_estimate_of_the_runs_to_come_is_near() {
     let plan = plan(0.99, Some(2_500_000), 2);
-    let mut server = Server { varies: 0.05, ops: 8_000, ..Server::new(10_000.0, 2) };
+    let mut server = Server { run_deviation: 0.05, ops: 8_000, ..Server::new(10_000.0, 2) };
     let done = play(&mut server, &plan);
     assert_eq!(super::remaining_runs(&done, &plan).runs, [0, 0]);
     for so_far in 0..done.len() {

@@ -32,7 +32,7 @@ pub struct StrategyPlan {
     /// Whether runs of one round are compared with each other.
     pub paired: bool,
     /// Maximum number of attempts at a run that is disturbed each time.
-    pub attempts: u32,
+    pub max_attempts: u32,
     /// Time in ns since the start of the session after which no run begins; `None` for no limit.
     pub ends_ns: Option<u64>,
     /// The block number of each job. In each round, the jobs of one block are measured one after another, so that a slow drift of the
@@ -45,10 +45,10 @@ pub struct StrategyPlan {
 impl StrategyPlan {
     /// Takes this part from a plan.
     pub fn from_plan(plan: &Plan) -> Self {
-        let Plan { runs, strategy, seed, attempts, budget_ns: ends_ns, .. } = *plan;
+        let Plan { runs, strategy, seed, attempts: max_attempts, budget_ns: ends_ns, .. } = *plan;
         let (jobs, paired, blocks) = (plan.jobs.len(), plan.is_paired(), blocks(plan));
         let required_loads = plan.fail_if.iter().filter_map(|c| required_load(plan, &c.limit)).collect();
-        Self { jobs, runs, strategy, seed, paired, attempts, ends_ns, blocks, required_loads }
+        Self { jobs, runs, strategy, seed, paired, max_attempts, ends_ns, blocks, required_loads }
     }
 
     /// Returns which runs are repeated together if one of them was disturbed.

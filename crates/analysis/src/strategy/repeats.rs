@@ -204,16 +204,18 @@ fn half_share(rates: &[f64]) -> Option<f64> {
 
 /// Returns a note on whether the interval of a job became as narrow as requested; `None` without a run.
 pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<String> {
-    let (runs, asked) = (rates.len(), show_share(share));
+    let (runs, requested_share) = (rates.len(), show_share(share));
     let Some(half) = half_share(rates) else {
         return (runs > 0).then(|| {
-            format!("{job}: the rate has no interval (runs measured: {runs}), and {asked} was requested")
+            format!(
+                "{job}: the rate has no interval (runs measured: {runs}), and {requested_share} was requested"
+            )
         });
     };
     let reached = show_share(half);
     if is_precise(rates, share) {
         return Some(format!(
-            "{job}: adaptive: stopped after {runs} runs, when the interval was {reached} to either side ({asked} was requested)"
+            "{job}: adaptive: stopped after {runs} runs, when the interval was {reached} to either side ({requested_share} was requested)"
         ));
     }
     let more = match estimate_needed_runs(rates, share) {
@@ -231,7 +233,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
         }
     };
     Some(format!(
-        "{job}: the interval is {reached} to either side after {runs} runs, and {asked} was requested: {more}"
+        "{job}: the interval is {reached} to either side after {runs} runs, and {requested_share} was requested: {more}"
     ))
 }
 
@@ -308,14 +310,14 @@ fn precision_plan(jobs: usize, share: f64) -> StrategyPlan {
         runs: 5,
         strategy: Strategy::Precision { share, at_most: 10 },
         seed: 3,
-        attempts: 3,
+        max_attempts: 3,
         ..StrategyPlan::default()
     }
 }
 
 #[cfg(test)]
 fn fixed_plan(jobs: usize, runs: u32, seed: u64) -> StrategyPlan {
-    StrategyPlan { jobs, runs, seed, attempts: 3, ..StrategyPlan::default() }
+    StrategyPlan { jobs, runs, seed, max_attempts: 3, ..StrategyPlan::default() }
 }
 
 #[test]
@@ -438,7 +440,7 @@ fn blocks_plan(seconds: u64) -> StrategyPlan {
         blocks,
         ends_ns,
         seed: 3,
-        attempts: 3,
+        max_attempts: 3,
         ..StrategyPlan::default()
     }
 }

@@ -26,7 +26,7 @@ use model::plan::Plan;
 use model::record::{Attempt, Pairing};
 use model::spec::axes::SIZES;
 use model::sweep::{Grid, Measure, Search, Setting, Until, Variable, least_iops};
-pub use race::{Decision, FEWEST_REPEATS, FRESH_RUNS, Race, RacingCell, Rivals};
+pub use race::{Decision, FEWEST_NOISE_PAIRS, FRESH_RUNS, Race, RacingCell, Rivals};
 use stats::{sample, steady_state};
 
 /// Number of runs of a work after which the reference cell of the work is measured once more.

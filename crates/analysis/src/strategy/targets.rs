@@ -273,7 +273,7 @@ fn targets_plan(tests: u32, targets: u32, seconds: u64) -> StrategyPlan {
         strategy: Strategy::Targets(TargetLayout { tests, targets }),
         seed: 11,
         paired: true,
-        attempts: 3,
+        max_attempts: 3,
         ends_ns: Some(seconds * SECOND),
         ..StrategyPlan::default()
     }

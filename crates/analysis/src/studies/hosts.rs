@@ -25,7 +25,8 @@ impl Conclusion for Scaling {
     fn answer(&self) -> Option<ReportAnswer> {
         let last = self.rows.last()?;
         let Some(knee) = self.knee else {
-            let sentence = "the gain of further hosts is unknown: the rate with the fewest hosts is unknown, or every other rate is";
+            let sentence = "the gain of further hosts is unknown, because the rate with the fewest hosts or \
+                            all other rates are unknown";
             return Some(ReportAnswer { word: AnswerWord::CannotTell, sentence: format!("{sentence}.") });
         };
         let row = self.rows.iter().find(|row| row.hosts == knee.hosts)?;

@@ -215,7 +215,7 @@ fn device_bytes_per_byte(case: &Case, writes: bool, issued: f64) -> Known<[f64; 
     let tops = case.top_layers()?;
     let mut bytes = [0.0; 2];
     for ran in case.runs.iter() {
-        let moved = ran.counted_until(end, &tops)?;
+        let moved = ran.layer_io_until(end, &tops)?;
         bytes[0] += moved.read.bytes as f64;
         bytes[1] += moved.write.bytes as f64;
     }
@@ -451,7 +451,7 @@ impl<'a> RankedRow<'a> {
         slowest: &RankedRow,
         results: &[Measured],
     ) -> String {
-        let stable = if self.row.stored_after.is_some() { " until it is stable" } else { "" };
+        let stable = if self.row.stored_after.is_some() { " with the final sync" } else { "" };
         let [low, high] = self.interval.map(show_rate);
         let ApiRow { work, interface, .. } = self.row;
         let is_alone = members.len() == 1;
@@ -523,7 +523,7 @@ fn is_fastest(advice: &Advice) -> bool {
     advice.also.is_empty() && advice.others_faster_at_most.is_none_or(|bound| bound <= MAX_BOUND_IN_GROUP)
 }
 
-/// Recommends an interface for each work: `Use pread for 4K random read; mmap for 4K sequential read. In each of them
+/// Recommends an interface for each work: `Use pread for 4K random read; mmap for 4K sequential read. In each case
 /// no other interface is more than 4 % faster.` The bound is the largest bound of the works.
 fn recommend(advice: &[Advice], has_writes: bool) -> String {
     let by_interface = group_by_key(advice.iter().map(|a| (a.interface.as_str(), a.work.as_str())));
@@ -533,7 +533,7 @@ fn recommend(advice: &[Advice], has_writes: bool) -> String {
     let bounds: Option<Vec<f64>> = advice.iter().map(|a| a.others_faster_at_most).collect();
     match bounds.map(|bounds| bounds.into_iter().fold(0.0, f64::max)) {
         Some(most) if most > 0.0 => {
-            let no = if advice.len() == 1 { "No" } else { "In each of them no" };
+            let no = if advice.len() == 1 { "No" } else { "In each case no" };
             let synced = if has_writes { ", with the final sync of writes" } else { "" };
             format!("{use_them} {no} other interface is more than {} faster{synced}.", show_bound(most))
         }
@@ -812,7 +812,7 @@ fn the_bound_of_a_work_is_also_that_of_the_answer_and_covers_the_printed_rates()
     let of_work = of_work.split(stated).next().unwrap().to_owned();
     let answer = recommend(&[advice[0].clone(), advice[0].clone()], false);
     assert_eq!(of_work, "32 %");
-    assert!(answer.ends_with("In each of them no other interface is more than 32 % faster."), "{answer}");
+    assert!(answer.ends_with("In each case no other interface is more than 32 % faster."), "{answer}");
 }
 
 #[test]
@@ -861,7 +861,7 @@ fn writes_are_ranked_with_their_final_sync() {
     assert!(api.rows[0].mb_per_s > api.rows[1].mb_per_s);
     assert!(api.rows[0].synced_mb_per_s < api.rows[1].synced_mb_per_s);
     assert_eq!(api.advice[0].interface, "ring");
-    assert!(api.advice[0].sentence.contains("until it is stable"), "{}", api.advice[0].sentence);
+    assert!(api.advice[0].sentence.contains("with the final sync ("), "{}", api.advice[0].sentence);
 }
 
 #[test]
@@ -1070,7 +1070,7 @@ fn several_works_are_answered_in_one_line() {
     let bounded =
         answer_for(vec![advice("4K", "pread", &["read"]), advice("8K", "mmap", &["pread"])], Vec::new());
     assert!(
-        bounded.sentence.ends_with("In each of them no other interface is more than 4 % faster."),
+        bounded.sentence.ends_with("In each case no other interface is more than 4 % faster."),
         "{bounded:?}"
     );
     let tied = answer_for(vec![advice("4K", "pread", &["read"])], vec![none("1M", "of this")]).sentence;

@@ -186,7 +186,8 @@ fn deduce_from_row(row: &LayerRow, result: &Measured) -> Option<Deduction> {
             ("device_write_bytes", size as f64),
         ]));
         format!(
-            "{who}, and the device {} in that time. {} of {} had arrived as {} of {} when the final syncs were over: {} of their bytes.",
+            "{who}, and the device {} in that time. After the final syncs, {} of {} had reached the device \
+             as {} of {}: {} of the bytes.",
             show_count(device.iops),
             show_counted(issued.ios, "write"),
             show_bytes(issued.bytes.checked_div(issued.ios).unwrap_or(0)),
@@ -287,7 +288,7 @@ fn the_effect_of_the_page_cache_is_reported_with_both_counts() {
     assert_eq!(sentences.len(), 2, "{sentences:?}");
     assert!(sentences[0].contains("300,000 random reads a second, and the device 0"), "{}", sentences[0]);
     assert!(
-        sentences[1].contains("requests of 200 KiB") && sentences[1].contains("100 % of their bytes"),
+        sentences[1].contains("requests of 200 KiB") && sentences[1].contains("100 % of the bytes"),
         "{}",
         sentences[1]
     );

@@ -23,7 +23,7 @@ use model::job::Kind;
 use model::plan::LatencyTarget;
 use model::record::Record;
 use model::report::{AnswerWord, Headline, Measured, ReportAnswer, Verdict};
-use model::study::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad, Studied, WhyOpen};
+use model::study::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad, Studied, UndecidedReason};
 use model::units::{show_count, show_ns, show_share};
 use stats::{intervals, knee};
 use std::collections::BTreeMap;
@@ -361,18 +361,20 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad, measured: &[Point]) -> St
     };
     let invalid = curve.points.iter().filter(|p| p.state == LoadState::Void).count();
     let open = |p: &LoadPoint| {
-        let why = p.why_open(found).map_or_else(String::new, |why| {
+        let why = p.undecided_reason(found).map_or_else(String::new, |why| {
             let [_, reason, advice] = why.describe();
             let bounds =
                 || describe_bounds(measured.iter().find(|point| point.offered == p.offered_iops)?, found);
             match why {
-                WhyOpen::FewOperations => {
+                UndecidedReason::FewOperations => {
                     format!("its runs are too short, because {}", advise_longer_runs(p, &found.percentile))
                 }
-                WhyOpen::MayMeet | WhyOpen::MayMiss => {
+                UndecidedReason::MayMeet | UndecidedReason::MayMiss => {
                     format!("{}; {advice}", bounds().unwrap_or_else(|| reason.into()))
                 }
-                WhyOpen::Lateness | WhyOpen::OneRun | WhyOpen::Overload => format!("{reason}; {advice}"),
+                UndecidedReason::Lateness | UndecidedReason::OneRun | UndecidedReason::Overload => {
+                    format!("{reason}; {advice}")
+                }
             }
         });
         format!("{} is open: {why}", load(p))
@@ -706,7 +708,9 @@ fn a_quoted_latency_with_too_few_operations_has_an_advice() {
 #[test]
 fn an_open_load_has_the_bounds_by_which_it_was_judged() {
     // The mean of 7,000 operations is always 400 us.
-    for (slow, fast_ns, why) in [(100, 376_800, WhyOpen::MayMeet), (55, 387_300, WhyOpen::MayMiss)] {
+    for (slow, fast_ns, why) in
+        [(100, 376_800, UndecidedReason::MayMeet), (55, 387_300, UndecidedReason::MayMiss)]
+    {
         let mut latencies = Histogram::new();
         (0..7_000).for_each(|op| latencies.record(if op < slow { 2_000_000 } else { fast_ns }));
         let mut record = curve(&Fixture::honest(), &loads(&MEASURED));
@@ -719,7 +723,7 @@ fn an_open_load_has_the_bounds_by_which_it_was_judged() {
         let report = judge(&record, &Judging::default());
         let curve = curve_of(&report);
         let point = &curve.points[2];
-        assert_eq!(point.why_open(curve.latency_target.as_ref().unwrap()), Some(why), "{point:?}");
+        assert_eq!(point.undecided_reason(curve.latency_target.as_ref().unwrap()), Some(why), "{point:?}");
         let bounds = "% of its operations take longer than 1.00 ms (each bound with 99 % confidence), and p99 allows 1 %";
         assert!(curve.sentence.contains(bounds), "{}", curve.sentence);
     }

@@ -9,7 +9,7 @@ use crate::case::{Case, CaseRun};
 use crate::checks::evidence;
 use crate::findings::CaseAnswers;
 use crate::runs::{CellRun, cell_runs};
-use crate::strategy::sweep::{BestCellSearch, FEWEST_REPEATS, OrderedSweep, Race, RacingCell, Rivals};
+use crate::strategy::sweep::{BestCellSearch, FEWEST_NOISE_PAIRS, OrderedSweep, Race, RacingCell, Rivals};
 use crate::threshold::CANNOT_TELL_ABOVE;
 use crate::verdict::{Judged, OTHER_LOAD_GROUP, ReasonedVerdict, ReportHead};
 use model::figures::Estimate;
@@ -125,7 +125,7 @@ fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep 
     let result_of = |job: usize| answered.iter().position(|a| a.case.job_index == job);
     let voided = |job: usize| {
         let answers = answered.get(result_of(job)?)?;
-        voided_by(answers).next().map(|_| answers)
+        invalidating_checks(answers).next().map(|_| answers)
     };
     let racing_cells = || search.races.iter().flat_map(|race| &race.cells);
     let cells = grid.cells.iter().map(|cell| {
@@ -281,7 +281,7 @@ fn build_work(
 
 /// Returns the checks that invalidate the number of a cell. Other load on the machine (group D) does not count: cells are
 /// measured in turns, so it affects all cells alike.
-fn voided_by(answers: &CaseAnswers) -> impl Iterator<Item = CheckId> {
+fn invalidating_checks(answers: &CaseAnswers) -> impl Iterator<Item = CheckId> {
     answers.void_by().filter(|id| id.group() != OTHER_LOAD_GROUP)
 }
 
@@ -290,7 +290,7 @@ fn withhold_invalid_winner(work: Work, voided: Option<&CaseAnswers>) -> Work {
     let Some(answers) = voided.filter(|_| work.chosen != Chosen::NoChoice) else {
         return work;
     };
-    let ids: Vec<String> = voided_by(answers).map(|id| id.to_string()).collect();
+    let ids: Vec<String> = invalidating_checks(answers).map(|id| id.to_string()).collect();
     let sentence =
         format!("{}, which looked best, has no number ({})", answers.case.job.name, ids.join(", "));
     Work {
@@ -494,7 +494,11 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
     let below = if at == 0 {
         format!("also at {}, the smallest size that was measured", size_label(size))
     } else {
-        format!("at {} it reaches {} of that rate", size_label(smallest), show_share(share))
+        format!(
+            "at {}, {random} reaches {} of the rate of {sequential}",
+            size_label(smallest),
+            show_share(share)
+        )
     };
     Some(Deduction {
         name: "cost of random".into(),
@@ -560,7 +564,8 @@ fn decide_by_rivals(grid: &Grid, search: &BestCellSearch, race: &Race, rivals: &
         return (
             Chosen::CannotTell,
             format!(
-                "{change} afterwards than while it was chosen, so the speed of the target changes; sweep again when the target is quiet"
+                "{change} afterwards than while it was chosen, so the target became slower in the meantime; \
+                 sweep again when the target is quiet"
             ),
         );
     }
@@ -574,7 +579,7 @@ fn decide_by_rivals(grid: &Grid, search: &BestCellSearch, race: &Race, rivals: &
     let open = show_counted(rivals.above_tolerance as u64, "setting");
     let more = match grid.search {
         Search::Adaptive { .. } => budget_sentence(search, &tolerance),
-        Search::Exhaustive | Search::InOrder(_) => ". More `--runs` would separate them".into(),
+        Search::Exhaustive | Search::InOrder(_) => ". More `--runs` may separate them".into(),
     };
     let chosen = if at_most > CANNOT_TELL_ABOVE { Chosen::CannotTell } else { Chosen::Tied };
     (chosen, format!("{}. {open} may be {}{more}", none_is(&bound), race.measure.better_by(&tolerance)))
@@ -601,7 +606,7 @@ fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
         Search::Adaptive { .. } => "type a longer `--budget`".into(),
         Search::Exhaustive | Search::InOrder(_) => {
             // This number of runs of each cell gives enough repeats.
-            let runs = 1 + FEWEST_REPEATS.div_ceil(race.cells.len().max(1));
+            let runs = 1 + FEWEST_NOISE_PAIRS.div_ceil(race.cells.len().max(1));
             format!("`--exhaustive --runs {runs}` measures it")
         }
     };
@@ -1178,7 +1183,11 @@ mod tests {
             grid.iter().flat_map(|(bs, s, r)| [cell(*bs, "read", *s), cell(*bs, "randread", *r)]).collect();
         let deductions = deduce(&sweep);
         assert!(deductions[0].sentence.contains("as fast as read from 1M on"), "{}", deductions[0].sentence);
-        assert!(deductions[0].sentence.contains("at 4K it reaches 20 %"), "{}", deductions[0].sentence);
+        assert!(
+            deductions[0].sentence.contains("at 4K, randread reaches 20 %"),
+            "{}",
+            deductions[0].sentence
+        );
         sweep.cells.retain(|c| c.setting.rw == "read");
         assert!(deduce(&sweep).is_empty());
     }

@@ -92,7 +92,7 @@ pub(super) struct LoadOfPart<'a> {
     part: &'a Part,
     pub(super) load: &'a LoadFigures,
     /// Text after the name of the part, if the part has two loads.
-    what: &'static str,
+    name_suffix: &'static str,
     pub(super) active_ns: u64,
     pub(super) times: Vec<Entry>,
     /// Number of syncs, including `of_others`.
@@ -117,8 +117,8 @@ impl Fitted {
 
     /// Returns whether any stream waits for its own operations and not for a clock.
     pub fn has_closed_loops(&self) -> bool {
-        let is_held = |entry: &Entry| ["rate", "limit-iops"].contains(&entry.key);
-        self.streams.iter().any(|stream| !stream.entries.iter().any(is_held))
+        let sets_rate = |entry: &Entry| ["rate", "limit-iops"].contains(&entry.key);
+        self.streams.iter().any(|stream| !stream.entries.iter().any(sets_rate))
     }
 
     fn from_survey(surveyed: &Surveyed, gathered: &[Gathered]) -> Self {
@@ -145,20 +145,20 @@ impl Fitted {
                 loads.iter().filter(|(load, _)| load.kinds[1].count() == 0).map(|(load, _)| load.syncs).sum();
             let by_syncs = |at: &usize| (loads[*at].0.syncs, loads[*at].0.kinds[1].count());
             let host = (0..loads.len()).filter(|at| loads[*at].0.kinds[1].count() > 0).max_by_key(by_syncs);
-            let load_of_part = |(index, (load, what)): (usize, (_, _))| {
+            let load_of_part = |(index, (load, name_suffix)): (usize, (_, _))| {
                 let load: &LoadFigures = load;
                 let (writes, is_host) = (load.kinds[1].count(), host == Some(index));
                 let of_others = if is_host && writer == Some(at) { foreign_syncs } else { 0 };
                 let own = load.syncs + if is_host { lone_syncs } else { 0 };
                 let syncs = if writes > 0 { own + of_others } else { 0 };
                 let times = times.clone();
-                LoadOfPart { part, load, what, active_ns, times, syncs, of_others }
+                LoadOfPart { part, load, name_suffix, active_ns, times, syncs, of_others }
             };
             let loads_of_part: Vec<LoadOfPart<'_>> =
                 loads.iter().copied().enumerate().map(load_of_part).collect();
             match loads_of_part.as_slice() {
                 [few, many] if gathered.alternates() && !few.is_stable() && !many.is_stable() => {
-                    let whole = LoadOfPart { load: &gathered.whole, what: "", times, ..*few };
+                    let whole = LoadOfPart { load: &gathered.whole, name_suffix: "", times, ..*few };
                     let [of_few, of_many] = &gathered.sides;
                     fitted.streams.push(whole.by_turns([(few, of_few), (many, of_many)]));
                 }
@@ -168,7 +168,7 @@ impl Fitted {
         let more = fitted.streams.len().saturating_sub(MAX_STREAMS);
         fitted.streams.truncate(MAX_STREAMS);
         if more > 0 {
-            fitted.remarks.push(format!("Streams omitted, because a job has at most {MAX_STREAMS}: {more}."));
+            fitted.remarks.push(format!("Streams omitted (a job has at most {MAX_STREAMS}): {more}."));
         }
         fitted.remark(surveyed, if writer.is_none() { foreign_syncs } else { 0 });
         fitted
@@ -176,12 +176,12 @@ impl Fitted {
 
     fn remark(&mut self, surveyed: &Surveyed, lost_syncs: u64) {
         let remarks = [
-            (surveyed.left_out, "Requests omitted, because a job has no such operation"),
-            (lost_syncs, "Flushes omitted, because there are no writes to flush"),
-            (surveyed.large, "Operations larger than 1 GiB, counted as 1 GiB"),
+            (surveyed.left_out, "Requests omitted (a job cannot make their kind of operation)"),
+            (lost_syncs, "Flushes omitted (there are no writes to flush)"),
+            (surveyed.large, "Operations larger than 1 GiB (the job makes them 1 GiB)"),
             (
                 surveyed.unfinished,
-                "Operations without a known completion, so think times and depths of their tasks are unknown",
+                "Operations without a known completion (the think times and depths of their tasks are unknown)",
             ),
         ];
         let remarks = remarks.into_iter().filter(|(count, _)| *count > 0);
@@ -204,10 +204,14 @@ fn active(part: &Part, first_ns: u64, span_ns: u64) -> (u64, Vec<Entry>) {
     let active_ns = until.saturating_sub(delay).max(MIN_ACTIVE_NS);
     let mut times = Vec::new();
     if delay > 0 {
-        times.push(Entry::text("delay", &format_duration(delay), "the first operation".into()));
+        times.push(Entry::text("delay", &format_duration(delay), "time of the first operation".into()));
     }
     if stops {
-        times.push(Entry::text("stop-after", &format_duration(active_ns), "the last operation".into()));
+        times.push(Entry::text(
+            "stop-after",
+            &format_duration(active_ns),
+            "time from the first to the last operation".into(),
+        ));
     }
     (active_ns, times)
 }
@@ -261,13 +265,13 @@ impl LoadOfPart<'_> {
         match pacing.choose(self.part.tasks, self.active_ns) {
             // The task alternates between two loads, so operations of one load also wait for operations of the other load. Therefore
             // neither load is a closed loop.
-            _ if !self.what.is_empty() => self.open(),
+            _ if !self.name_suffix.is_empty() => self.open(),
             LoopKind::Open => self.open(),
             chosen => vec![self.closed(&chosen, figures)],
         }
     }
 
-    fn named(&self, what: &str) -> StreamText {
+    fn named_stream(&self, what: &str) -> StreamText {
         let Part { name, tasks, .. } = self.part;
         let whose = match tasks {
             1 => String::new(),
@@ -276,15 +280,15 @@ impl LoadOfPart<'_> {
         let name = if name.is_empty() { "task" } else { name };
         let mut about = vec![format!(
             "{name}{}: {whose}{}, {}",
-            self.what,
+            self.name_suffix,
             format_count(self.load.data(), "operations"),
             format_count(self.load.syncs, "flushes")
         )];
         if name == OTHER_TASKS {
-            about.push("Each of these tasks has less than 1 % of the operations, 2 % of the bytes and 5 % of the flushes, or 16 tasks have more operations".into());
+            about.push("Each of these tasks moves no data, has less than 1 % of the operations, 2 % of the bytes and 5 % of the flushes, or comes after 16 larger tasks".into());
         }
         let full: String =
-            format!("{name}{}{what}", self.what).chars().take(model::spec::number::MAX_NAME).collect();
+            format!("{name}{}{what}", self.name_suffix).chars().take(model::spec::number::MAX_NAME).collect();
         StreamText { name: full, about, entries: Vec::new(), turns: Vec::new() }
     }
 
@@ -303,7 +307,7 @@ impl LoadOfPart<'_> {
                 (_, false) => format!(" {}s", flow.kind.word()),
                 (_, true) => format!(" {}s in long runs", flow.kind.word()),
             };
-            let mut stream = self.named(&what);
+            let mut stream = self.named_stream(&what);
             let mut kinds = vec![(flow.kind, flow.class.clone())];
             if largest == Some(at) {
                 kinds.extend(rare.iter().cloned());
@@ -311,20 +315,20 @@ impl LoadOfPart<'_> {
             }
             let shape = Shape::from_classes(kinds, sectors, flow.long);
             stream.entries.extend(shape.entries());
-            self.arrive(&mut stream, flow, shape.operations());
+            self.add_arrivals(&mut stream, flow, shape.operations());
             let most = self.load.pacing.depth_max();
             let depth = most.saturating_mul(DEPTH_FACTOR).max(MIN_DEPTH).min(max_depth_in_memory(&shape));
             stream.entries.push(Entry::bare(
                 "depth",
                 &depth.to_string(),
-                format!("upper limit; at most {most} were in flight"),
+                format!("upper limit; the capture had at most {most} in flight"),
             ));
-            stream.entries.extend(Self::calls(&self.load.pacing, &shape, depth));
+            stream.entries.extend(Self::batch_entry(&self.load.pacing, &shape, depth));
             let host =
                 if self.load.kinds[1].count() > 0 && most_writes.is_none() { largest } else { most_writes };
             if host == Some(at) {
                 let writes = shape.of_kind(Kind::Write);
-                stream.entries.extend(self.flushes(writes, self.load.pacing.is_serial()));
+                stream.entries.extend(self.flush_entries(writes, self.load.pacing.is_serial()));
             }
             if shape.of_kind(Kind::Write) > 0 {
                 stream.entries.extend(self.stable_entry());
@@ -360,7 +364,7 @@ impl LoadOfPart<'_> {
         (flows, rare)
     }
 
-    fn arrive(&self, stream: &mut StreamText, flow: &Flow<'_>, count: u64) {
+    fn add_arrivals(&self, stream: &mut StreamText, flow: &Flow<'_>, count: u64) {
         let figures = flow.figures;
         let rate = count as f64 / (self.active_ns as f64 / 1e9);
         let seen = figures.arriving.dispersion(self.active_ns);
@@ -374,7 +378,7 @@ impl LoadOfPart<'_> {
             "rate",
             &format_number(rate.min(MAX_RATE)),
             format!(
-                "{} in {}; open loop: {:.1} % overlap in time, burstiness (IDC) {} in 10 ms",
+                "{} in {}; open loop: {:.1} % of the operations overlap, burstiness (IDC) {} in 10 ms",
                 format_count(count, "operations"),
                 show_ns(self.active_ns as f64),
                 100.0 * pacing_figures.overlapping,
@@ -394,14 +398,14 @@ impl LoadOfPart<'_> {
     /// Returns the key `batch` with the number of operations per call. Returns `None` if operations
     /// were issued one by one, or if many begin where another one ended, because the kernel would
     /// merge the operations of a call into one request.
-    fn calls(pacing: &Pacing, shape: &Shape, depth: u32) -> Option<Entry> {
+    fn batch_entry(pacing: &Pacing, shape: &Shape, depth: u32) -> Option<Entry> {
         let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
         let comment = format!("{} operations per call on average", format_number(mean));
         let batch = (mean.round() as u32).min(depth);
         (batch > 1).then(|| Entry::text("batch", &batch.to_string(), comment))
     }
 
-    fn flushes(&self, writes: u64, drain: bool) -> Vec<Entry> {
+    fn flush_entries(&self, writes: u64, drain: bool) -> Vec<Entry> {
         if self.syncs == 0 || writes == 0 {
             return Vec::new();
         }
@@ -429,7 +433,7 @@ impl LoadOfPart<'_> {
         };
         let mut out = vec![Entry::bare("fdatasync", &text, comment)];
         if drain {
-            out.push(Entry::bare("drain", "true", "the sync waits for the writes before it".into()));
+            out.push(Entry::bare("drain", "true", "each sync waits for the earlier writes".into()));
         }
         out
     }
@@ -483,11 +487,11 @@ impl LoadOfPart<'_> {
     /// Returns a stream that waits for its own operations.
     fn closed(&self, chosen: &LoopKind, figures: PacingFigures) -> StreamText {
         let shape = self.shape();
-        let mut stream = self.named("");
+        let mut stream = self.named_stream("");
         stream.entries.extend(shape.entries());
-        let burst = self.wait(chosen, figures, &shape, &mut stream);
+        let burst = self.add_pacing(chosen, figures, &shape, &mut stream);
         let writes = self.load.kinds[1].count();
-        stream.entries.extend(self.flushes(writes, burst > 1));
+        stream.entries.extend(self.flush_entries(writes, burst > 1));
         if writes > 0 {
             stream.entries.extend(self.stable_entry());
         }
@@ -512,9 +516,15 @@ impl LoadOfPart<'_> {
 
     /// Adds the keys that define what the stream waits for before its next operations. Returns the number of
     /// operations per burst.
-    fn wait(&self, chosen: &LoopKind, figures: PacingFigures, shape: &Shape, stream: &mut StreamText) -> u32 {
+    fn add_pacing(
+        &self,
+        chosen: &LoopKind,
+        figures: PacingFigures,
+        shape: &Shape,
+        stream: &mut StreamText,
+    ) -> u32 {
         let why = format!(
-            "closed loop: {:.1} % overlap in time, burstiness (IDC) {} in 10 ms",
+            "closed loop: {:.1} % of the operations overlap, burstiness (IDC) {} in 10 ms",
             100.0 * figures.overlapping,
             format_figure(figures.idc[0])
         );
@@ -548,7 +558,7 @@ impl LoadOfPart<'_> {
                 if *burst > 1 {
                     let comment = format!("{mean_burst:.2} operations on average");
                     push(Entry::bare("burst", &burst.to_string(), comment));
-                    Self::calls(&self.load.pacing, shape, depth).into_iter().for_each(push);
+                    Self::batch_entry(&self.load.pacing, shape, depth).into_iter().for_each(push);
                 }
                 *burst
             }
@@ -561,7 +571,12 @@ fn format_think_law(law: &Law, factor: f64) -> (String, String) {
     let (text, fits) = format_law(law, factor);
     let mean = show_ns((law.think.mean_ns + law.overhead_ns) as f64);
     let taken = show_ns(law.overhead_ns as f64);
-    (text, format!("mean {mean} minus {taken}, counted as overhead of any program; {fits}"))
+    (
+        text,
+        format!(
+            "mean {mean}; {taken} of it are subtracted, because running the job takes this time too; {fits}"
+        ),
+    )
 }
 
 /// Formats the fitted distribution of times as the value of a key, with a comment on the fit. Times are
@@ -579,11 +594,12 @@ fn format_law(law: &Law, factor: f64) -> (String, String) {
         }
         ThinkLaw::Fixed | ThinkLaw::Exponential => {}
     }
-    let near = law
-        .distance
-        .map_or_else(|| "90 % are within 10 % of the mean".into(), |distance| format!("KS {distance:.3}"));
+    let near = law.distance.map_or_else(
+        || "90 % of the times are within 10 % of the mean".into(),
+        |distance| format!("KS {distance:.3}"),
+    );
     let scaled = if (factor - 1.0).abs() > 0.005 {
-        format!(", multiplied by {factor:.3}, because the size of a burst is rounded")
+        format!(", multiplied by {factor:.3}, so that the sum of all times is that of the capture")
     } else {
         String::new()
     };
@@ -619,16 +635,17 @@ impl LoadOfPart<'_> {
     /// Returns a stream that alternates between the two sides.
     fn by_turns(&self, sides: [(&LoadOfPart<'_>, &Side); 2]) -> StreamText {
         let cycles = sides.iter().map(|(_, side)| side.turns).min().unwrap_or(1).max(1);
-        let mut stream = self.named("");
+        let mut stream = self.named_stream("");
         let turns = sides.map(|(load, side)| load.turn(side, cycles));
         let max_depth = |(load, side): &(&LoadOfPart<'_>, &Side)| {
             side.pacing.depth_max().min(max_depth_in_memory(&load.shape()))
         };
         let depth = sides.iter().map(max_depth).max().unwrap_or(1);
         let comment =
-            format!("at most {depth} were in flight; the turns alternate {}", format_count(cycles, "times"));
+            format!("the larger depth of the two turns, which alternate {}", format_count(cycles, "times"));
         stream.entries.push(Entry::bare("depth", &depth.max(1).to_string(), comment));
-        let calls = sides.iter().find_map(|(load, side)| Self::calls(&side.pacing, &load.shape(), depth));
+        let calls =
+            sides.iter().find_map(|(load, side)| Self::batch_entry(&side.pacing, &load.shape(), depth));
         stream.entries.extend(calls);
         stream.entries.extend(self.times.iter().cloned());
         stream.turns = turns.into();
@@ -665,7 +682,7 @@ impl LoadOfPart<'_> {
             let [mean, think] = [&side.periods, &side.pacing.think]
                 .map(|histogram| show_ns(histogram.mean_ns().unwrap_or(0.0)));
             let comment = format!(
-                "mean {mean}, idle for {think} (with `think` the period would depend on the speed of the target); {fits}"
+                "mean {mean}, of which {think} are idle (with `think` the period would depend on the speed of the target); {fits}"
             );
             out.push(Entry::text("period", &period, comment));
         }
@@ -673,7 +690,7 @@ impl LoadOfPart<'_> {
             let comment = format!("{mean_burst:.2} operations on average");
             out.push(Entry::bare("burst", &burst.to_string(), comment));
         }
-        out.extend(self.flushes(shape.of_kind(Kind::Write), true));
+        out.extend(self.flush_entries(shape.of_kind(Kind::Write), true));
         out
     }
 }

@@ -94,7 +94,9 @@ impl Shape {
         Entry::text(
             "rw",
             word,
-            format!("{continued_percent:.1} % continue one of the last 64 operations in their direction"),
+            format!(
+                "{continued_percent:.1} % of the operations begin where one of the last 64 in their direction ended"
+            ),
         )
     }
 
@@ -159,7 +161,7 @@ impl Shape {
             first += zone.bins * width;
         }
         let mut out = vec![
-            Entry::bytes("offset", offset, "first byte touched, rounded to a bin"),
+            Entry::bytes("offset", offset, "first byte touched, rounded down to a bin"),
             Entry::bytes("size", room, "up to the last byte touched"),
         ];
         if kept.len() > 1 {
@@ -168,7 +170,7 @@ impl Shape {
             let text: Vec<String> =
                 zones.map(|(percent, (_, bytes))| format!("{percent}/{}", format_bytes(*bytes))).collect();
             let comment = format!(
-                "{} zones of {} bins; largest difference from the capture (KS) {distance:.3}",
+                "{} zones, made from {} bins; largest difference from the capture (KS) {distance:.3}",
                 kept.len(),
                 filled.len()
             );

@@ -265,7 +265,7 @@ fn a_task_that_does_two_things_in_turn_has_turns() {
     assert!(job.contains("50 to 52 in each") && job.contains("rw = \"randwrite\""), "{job}");
     // The pause before a checkpoint belongs to the checkpoint, not to the commits.
     let table = job.split("[[stream.turn]]\n").nth(2).unwrap_or_default();
-    assert!(table.contains("period = \"") && table.contains("idle for 2.09 ms"), "{job}");
+    assert!(table.contains("period = \"") && table.contains("of which 2.09 ms are idle"), "{job}");
 }
 
 #[test]

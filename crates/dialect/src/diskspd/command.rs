@@ -204,7 +204,7 @@ impl CommandLine {
             let bytes = size(value, block).and_then(|bytes| {
                 let fits = u32::try_from(bytes).ok().filter(|b| (1..u32::MAX).contains(b));
                 fits.ok_or_else(|| {
-                    format!("{} is not a block size; type one from 1 byte to below 4G", quoted(value))
+                    format!("{} is not a block size; type a size from 1 byte to less than 4G", quoted(value))
                 })
             });
             match bytes {
@@ -369,7 +369,10 @@ pub(super) fn number(text: &str, least: u32) -> Result<u32, String> {
 /// A size at the beginning of a text, and the rest.
 fn size_before(text: &str, block: u32) -> Result<(u64, &str), String> {
     let wrong = || {
-        format!("{} is not a size; type a whole number of bytes, or one with K, M, G, T or b", quoted(text))
+        format!(
+            "{} is not a size; type a whole number of bytes, or a number with K, M, G, T or b",
+            quoted(text)
+        )
     };
     let (number, rest) = leading(text).ok_or_else(wrong)?;
     let factor = match rest.bytes().next().map(|b| b.to_ascii_uppercase()) {
@@ -390,7 +393,7 @@ pub(super) fn size(text: &str, block: u32) -> Result<u64, String> {
     match size_before(text, block)? {
         (bytes, "") => Ok(bytes),
         (_, rest) => Err(format!(
-            "{} follows a size; type a whole number of bytes, or one with K, M, G, T or b",
+            "{} follows a size; type a whole number of bytes, or a number with K, M, G, T or b",
             quoted(rest)
         )),
     }
@@ -444,10 +447,13 @@ pub(super) fn distribution(text: &str, block: u32) -> Result<Distribution, Strin
     loop {
         let io = leading(rest).and_then(|(io, after)| Some((u32::try_from(io).ok()?, after)));
         let (io, after) = io.filter(|(io, _)| *io <= 100).ok_or_else(|| {
-            format!("{} does not begin with a percentage of operations; type one from 0 to 100", quoted(rest))
+            format!(
+                "{} does not begin with the percentage of operations; type a number from 0 to 100",
+                quoted(rest)
+            )
         })?;
         let after = after.strip_prefix('/').ok_or_else(|| {
-            format!("{io} has no part of the target; type a slash and the size of the part after it")
+            format!("the part of the target for {io} % of the operations is missing; type it after a slash, such as {io}/10")
         })?;
         let (length, after) = if percent { part(after)? } else { size_before(after, block)? };
         if length == 0 {
@@ -467,7 +473,10 @@ pub(super) fn distribution(text: &str, block: u32) -> Result<Distribution, Strin
 /// A percentage of the target at the beginning of a text.
 fn part(text: &str) -> Result<(u64, &str), String> {
     leading(text).filter(|(percent, _)| *percent <= 100).ok_or_else(|| {
-        format!("{} does not begin with a percentage of the target; type one from 1 to 100", quoted(text))
+        format!(
+            "{} does not begin with a percentage of the target; type a number from 1 to 100",
+            quoted(text)
+        )
     })
 }
 

@@ -95,7 +95,7 @@ fn target_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = Optio
         (
             is_pool && target.thread_targets.iter().any(|(thread, _)| *thread >= span.threads),
             "O",
-            "illegal thread specified for ThreadTarget; write one below ThreadCount",
+            "illegal thread specified for ThreadTarget; write a thread number below ThreadCount",
         ),
         (
             !is_pool && !target.thread_targets.is_empty(),
@@ -166,14 +166,14 @@ fn distribution_error(all: &Distribution, target: &Target) -> Option<String> {
             if covered + range.length == 100 && io + range.io < 100 {
                 let left = 100 - (io + range.io);
                 return Some(format!(
-                    "invalid random distribution: the target is covered with {left}% IO left to distribute; type parts of less than 100 %"
+                    "invalid random distribution: the target is covered with {left}% IO left to distribute; type larger percentages of operations, or smaller parts of the target"
                 ));
             }
         }
         (io, covered) = (io + range.io, covered.saturating_add(range.length));
     }
     (all.percent && covered != 100).then(|| {
-        format!("invalid random distribution span: Target% ({covered}%) must total 100%; type another part")
+        format!("invalid random distribution span: Target% ({covered}%) must total 100%; type a part for the rest of the target")
     })
 }
 
@@ -271,7 +271,7 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<OptionError> {
         (
             foreign.is_some(),
             "a",
-            "Linux has one processor group; type the numbers of CPUs alone, as `lscpu -e` lists them".into(),
+            "Linux has one processor group; type only the numbers of CPUs, as `lscpu -e` lists them".into(),
         ),
         (
             span.iops && buckets.saturating_mul(lanes) > MAX_BUCKETS,
@@ -286,7 +286,7 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<OptionError> {
         (
             span.requests > 0 && span.threads == 0,
             "O",
-            "-O only applies to threads of -F; type -o for those of -t".into(),
+            "-O only applies to the threads of -F; with -t type -o".into(),
         ),
         (
             threads_of_target > MAX_WORKERS,
@@ -322,7 +322,9 @@ fn pool_refusal(span: &TimeSpan) -> Option<String> {
         );
     }
     if pools.len() > MAX_STREAMS {
-        return Some(format!("threads have too many different sets of targets; write {MAX_STREAMS} at most"));
+        return Some(format!(
+            "threads have too many different sets of targets; write {MAX_STREAMS} different sets at most"
+        ));
     }
     // Threads with different targets become different streams. Streams do not share a position (`-si`), and each stream
     // counts the starting offsets of its threads (`-T`) from 0.
@@ -388,7 +390,7 @@ fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<OptionError> {
         (
             is_mixed && target.step() < target.block.into(),
             "r",
-            "sequential operations continue at the end of the last one; type -r with at least the block size"
+            "in a mix, sequential operations continue at the end of the last one; type -r with at least the block size"
                 .into(),
         ),
         (

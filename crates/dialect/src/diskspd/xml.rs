@@ -308,7 +308,7 @@ impl Reader<'_> {
             Some(None) => {
                 self.wrong(
                     node,
-                    "a template target has a number; write *1 for the first target of the command line",
+                    "* needs the number of a target of the command line; write *1 for the first one",
                 );
                 String::new()
             }

@@ -77,7 +77,7 @@ pub(super) fn parse_rw(job: &Job) -> Result<ParsedRw, Fault> {
         Rw::Write | Rw::Trimwrite => Rw::Read,
         Rw::Randwrite | Rw::Randtrimwrite => Rw::Randread,
         kind => {
-            let why = "verify_only must know which blocks were written, and in a mix fathom does not; type rw=write or randwrite";
+            let why = "verify_only needs to know which blocks were written, and fathom cannot tell this for a mix; type rw=write or randwrite";
             job.refuse_if(matches!(kind, Rw::Rw | Rw::Randrw), "verify_only", why)?;
             kind
         }
@@ -122,7 +122,7 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         let fixed = single_size(&sizes, rw).is_some();
         let row = u32::try_from(rw.step).ok().filter(|n| *n > 1);
         if job.text("rw_sequencer") == Some("identical") && row.is_some() {
-            let why = "identical needs a single direction and block size; type rw_sequencer=sequential, or a job without a mix";
+            let why = "identical needs a single direction and a single block size; type rw_sequencer=sequential, or one rw and one bs";
             job.refuse_if(!fixed || rw.kind.is_mixed(), "rw_sequencer", why)?;
             stream.line.times = row.unwrap_or(1);
         } else {
@@ -247,7 +247,9 @@ fn multiples(job: &Job, least: u32, most: u32) -> Result<Sizes, String> {
     }
     let count = most / least;
     if count as usize >= MAX_SPLIT {
-        return Err("the largest size is not a multiple of the smallest; type one that is".into());
+        return Err(
+            "the largest size is not a multiple of the smallest; type a multiple of the smallest".into()
+        );
     }
     let whole = (1..=count).map(|n| (n * least, least));
     Ok(Sizes::Split(whole.chain([(most, rest)]).collect()))
@@ -482,7 +484,7 @@ pub(super) fn strided_zones(
     let why = "an operation would cross the end of a zone; type a multiple of the block size";
     job.refuse_if(cut, option, why)?;
     let both = rw.kind.writes_after_trims() || (rw.kind.is_mixed() && !rw.kind.is_random());
-    let why = "fio counts the bytes of both directions together, so it would start the zone again; type at most the size of zonerange";
+    let why = "fio counts the bytes of both directions together, so a zonesize above zonerange would start the same zone again; type at most the size of zonerange";
     job.refuse_if(both && bytes > range_bytes, "zonesize", why)?;
     Ok(Some(Strided { bytes, range_bytes, skip_bytes }))
 }

@@ -14,8 +14,8 @@ pub(super) const ZONED: &str = "fathom does not support zoned devices; remove th
 const SPRANDOM: &str = "fathom does not precondition within a job; first fill the device with a job of rw=write and loops=2, and remove the option";
 const PLACEMENT: &str = "data placement needs NVMe commands, which fathom does not send; remove the option";
 const CGROUP: &str =
-    "fathom has no cgroup settings; start it inside the cgroup that you need, and remove the option";
-const USER: &str = "fathom does not change its user; start it with `sudo -u USER`, and remove the option";
+    "fathom has no cgroup settings; start fathom inside the cgroup that you need, and remove the option";
+const USER: &str = "fathom does not change its user; start fathom with `sudo -u USER`, and remove the option";
 const PACED: &str =
     "the log defines the times; type replay_time_scale=50 or replay_no_stall=1, or remove the option";
 
@@ -34,11 +34,11 @@ pub const OPTIONS: &[ToolOption] = &[
     refused("opendir", "fathom does not pick files from a directory; name the files with filename"),
     honoured("rw", "rw stride hole backwards positions consecutive", "access pattern; a number after the pattern is a hole, a step back, or operations per random offset; in trimwrite each write waits for its trim, and limits count pairs").also(&["readwrite"]).ignored_in_replay(),
     honoured("bs", "bs", "block size").also(&["blocksize"]).ignored_in_replay().form(Numbers),
-    honoured("ba", "align", "alignment of random offsets; blocks may repeat unless it is the block size").also(&["blockalign"]).ignored_in_replay().form(Numbers),
+    honoured("ba", "align", "alignment of random offsets; blocks may repeat unless the alignment is the block size").also(&["blockalign"]).ignored_in_replay().form(Numbers),
     honoured("bsrange", "bs", "range of block sizes").also(&["blocksize_range"]).ignored_in_replay(),
     honoured("bssplit", "bs", "block sizes with percentages").ignored_in_replay(),
     honoured("bs_unaligned", "", "keeps the sizes of bssplit exact; without this option they are multiples of the smallest size").also(&["blocksize_unaligned"]).value_optional().form(Switch),
-    only("bs_is_seq_rand", OFF, "block sizes depend on the direction here; remove the option"),
+    only("bs_is_seq_rand", OFF, "fathom has block sizes for directions, not for random and sequential operations; remove the option"),
     honoured("randrepeat", "", "each invocation uses the same offsets, unless the value is 0 (`--seed`)").form(Switch),
     honoured("randseed", "seed", "seed of all random numbers").form(Number),
     honoured("norandommap", "", "blocks may repeat (`--random uniform`); without this option each block comes once per pass (`--random once`)").value_optional().ignored_in_replay().form(Switch),
@@ -79,7 +79,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("atomic", "", "atomic writes (RWF_ATOMIC) with ioengine=io_uring, libaio or pvsync2").engines(&["libaio", "io_uring", "pvsync2"]).form(Switch),
     honoured("buffered", "cache", "through the page cache").form(Switch),
     honoured("overwrite", "", "fills new files with data before the first write").ignored_in_replay().form(Switch),
-    honoured("loops", "passes", "number of passes; if the job ends after a number of bytes, a factor of that number").ignored_in_replay().form(Number),
+    honoured("loops", "passes", "number of passes; if the job ends after a number of bytes, multiplies that number").ignored_in_replay().form(Number),
     honoured("numjobs", "workers clones", "number of clones").also(&["thread_number"]).form(Number),
     honoured("startdelay", "delay", "time before the job starts"),
     honoured("runtime", "time", "run time").also(&["timeout"]).form(Seconds),
@@ -101,14 +101,14 @@ pub const OPTIONS: &[ToolOption] = &[
     no_effect("verify_backlog", "fathom reads back after all writes"),
     no_effect("verify_backlog_batch", "fathom reads back after all writes"),
     no_effect("experimental_verify", "fathom generates the expected data again"),
-    no_effect("verifysort", "fio has ignored it since 3.7"),
-    no_effect("verifysort_nr", "fio has ignored it since 3.7"),
+    no_effect("verifysort", "ignored by fio since 3.7"),
+    no_effect("verifysort_nr", "ignored by fio since 3.7"),
     honoured("verify_state_load", "", "reads back as many operations as the state file counts, in a job that only verifies").form(Switch),
     honoured("verify_state_save", "", "writes the state file local-NAME-N-verify.state [default: 1]").form(Switch),
     only("trim_percentage", OFF, "fathom does not trim after writes of a fio job; type rw=randtrim or randtrimwrite"),
-    no_effect("trim_verify_zero", "needs trim_percentage, which is refused"),
-    no_effect("trim_backlog", "needs trim_percentage, which is refused"),
-    no_effect("trim_backlog_batch", "needs trim_percentage, which is refused"),
+    no_effect("trim_verify_zero", "used only with trim_percentage, which is refused"),
+    no_effect("trim_backlog", "used only with trim_percentage, which is refused"),
+    no_effect("trim_backlog_batch", "used only with trim_percentage, which is refused"),
     honoured("write_iolog", "", "writes the operations as an iolog of version 3, with the file names as typed").ignored_in_replay(),
     honoured("read_iolog", "replay", "replays an iolog of version 2 or 3, or a blktrace file; of several, separated by `:`, each clone uses the next one"),
     no_effect("read_iolog_chunked", "fathom reads the log during the replay"),
@@ -145,7 +145,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("thinktime_spin", "think-spin", "part of the pause that keeps the CPU busy").form(Microseconds),
     honoured("thinktime_blocks", "burst", "operations between two pauses").form(Number),
     honoured("thinktime_blocks_type", "", "complete and issue both count submissions; a pause starts after the last completion").one_of(&["complete", "issue"], &[]),
-    honoured("thinktime_iotime", "burst-time", "time between two pauses, from the end of a pause").form(Seconds),
+    honoured("thinktime_iotime", "burst-time", "time from the end of a pause to the start of the next").form(Seconds),
     honoured("rate", "limit-bandwidth", "bandwidth limit of each direction; an empty value is no limit, as for reads in `rate=,1m`").no_replay(PACED).form(Numbers),
     honoured("rate_min", "min-rate", "minimum bandwidth; a slower job ends the run with an error").also(&["ratemin"]).form(Numbers),
     honoured("rate_process", "arrivals", "poisson is an open loop (`--rate`, `--arrivals poisson`): latency counts from the intended arrival").one_of(&["linear", "poisson"], &[]).no_replay(PACED),
@@ -245,7 +245,7 @@ pub const OPTIONS: &[ToolOption] = &[
     no_effect("hugepage-size", "buffers are on huge pages of the kernel's default size if available"),
     honoured("flow_id", "", "group of flow (`--flow`)").form(Number),
     honoured("flow", "flow", "a job that is ahead of its share of the operations waits for the others").no_replay(PACED).form(Number),
-    no_effect("flow_watermark", "fio has ignored it since 3.23"),
+    no_effect("flow_watermark", "ignored by fio since 3.23"),
     honoured("flow_sleep", "flow", "how long a job that is ahead of its share waits").form(Number),
     honoured("steadystate", "steady-state", "ends the job when its rate is steady; checks each clone, or with group_reporting all clones together").also(&["ss"]),
     honoured("steadystate_duration", "", "window of steadystate").also(&["ss_dur"]).form(Seconds),
@@ -271,8 +271,8 @@ pub const OPTIONS: &[ToolOption] = &[
     no_effect("filetype", "fathom asks the kernel for the file type"),
     no_effect("comm", "sets the name of a process, but fathom's workers are threads"),
     no_effect("libaio_vectored", "an operation has one buffer"),
-    no_effect("percentage_sequential", "fio ignores it"),
-    no_effect("rwmixcycle", "fio ignores it"),
+    no_effect("percentage_sequential", "ignored by fio too"),
+    no_effect("rwmixcycle", "ignored by fio too"),
     no_effect("verify_header_seed", "blocks have no header, and fathom compares every byte"),
     no_effect("verify_write_sequence", "blocks have no header, and fathom compares every byte"),
     only("verify_policy", &["completed"], "fathom compares every completed write; remove the option"),
@@ -284,17 +284,17 @@ pub const OPTIONS: &[ToolOption] = &[
     only("num_range", &["1"], "fathom trims one range per operation; remove the option"),
     only("job_start_clock_id", OFF, "fathom reports the start of a job as wall-clock time; remove the option"),
     only("sprandom", OFF, SPRANDOM),
-    no_effect("spr_num_regions", "needs sprandom, which is refused"),
-    no_effect("spr_op", "needs sprandom, which is refused"),
-    no_effect("spr_cs", "needs sprandom, which is refused"),
+    no_effect("spr_num_regions", "used only with sprandom, which is refused"),
+    no_effect("spr_op", "used only with sprandom, which is refused"),
+    no_effect("spr_cs", "used only with sprandom, which is refused"),
     only("thp", OFF, "fathom maps files without huge pages; remove the option"),
     only("recover_zbd_write_error", OFF, ZONED),
     only("write_zone_remainder", OFF, ZONED),
     only("fdp", OFF, PLACEMENT),
     only("dataplacement", &["none"], PLACEMENT).also(&["data_placement"]),
-    no_effect("plid_select", "needs dataplacement, which is refused").also(&["fdp_pli_select"]),
-    no_effect("plids", "needs dataplacement, which is refused").also(&["fdp_pli"]),
-    no_effect("dp_scheme", "needs dataplacement, which is refused"),
+    no_effect("plid_select", "used only with dataplacement, which is refused").also(&["fdp_pli_select"]),
+    no_effect("plids", "used only with dataplacement, which is refused").also(&["fdp_pli"]),
+    no_effect("dp_scheme", "used only with dataplacement, which is refused"),
 ];
 
 /// An engine of fio that is not supported.

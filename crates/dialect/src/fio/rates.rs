@@ -240,7 +240,7 @@ fn min_rate(job: &Job, rw: &ParsedRw) -> Result<Option<MinRate>, Fault> {
     {
         let (least, most) = (rates(option)?, rates(most)?);
         let is_higher = least.iter().zip(most).any(|(least, most)| most > 0 && *least > most);
-        job.refuse_if(is_higher, option, "higher than the limit of the rate; type a lower rate")?;
+        job.refuse_if(is_higher, option, "the minimum is above the limit of the rate; type a lower minimum")?;
         let [read, write, trim] = least;
         let least = PerKind { read, write, trim };
         if least == PerKind::all(0) {
@@ -261,8 +261,9 @@ fn latency_target(job: &Job, is_open: bool) -> Result<Option<LatencyTarget>, Fau
     let searches_whole_run = job.on("latency_run", false)?;
     let percent = job.text("latency_percentile").map_or(Some(100.0), |text| text.trim().parse::<f64>().ok());
     let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
-    let percent = percent
-        .ok_or_else(|| job.fault("latency_percentile", "not a percentage; type one above 0 and up to 100"))?;
+    let percent = percent.ok_or_else(|| {
+        job.fault("latency_percentile", "not a percentage; type a number above 0 and up to 100")
+    })?;
     if ns == 0 {
         return Ok(None);
     }

@@ -376,7 +376,7 @@ fn nodes(job: &Job, environment: &dyn Environment, stream: &mut StreamSpec) -> R
             }
         }
         if stream.resolved.place.cpus.is_empty() {
-            return Err(fault("these nodes have no CPUs; type others".into()));
+            return Err(fault("these nodes have no CPUs; type nodes with CPUs".into()));
         }
     }
     let Some(text) = job.text("numa_mem_policy").filter(|text| *text != "default") else { return Ok(()) };

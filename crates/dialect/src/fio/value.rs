@@ -55,7 +55,7 @@ impl Units {
     /// Parses a number, which may have a suffix as in fio, and rounds it down.
     pub(super) fn whole(self, text: &str) -> Result<u64, String> {
         if text.starts_with('-') {
-            return Err(is_not(text, "zero or more; type a number such as 8"));
+            return Err(is_not(text, "a number of at least 0; type a number such as 8"));
         }
         let advice = "a number; type one such as 4096, 4k or 1g";
         let number = text.trim();
@@ -235,7 +235,7 @@ fn separated(text: &str, separator: char) -> Result<[Option<&str>; 3], String> {
         1 => Ok([get(0), get(0), get(0)]),
         2 => Ok([get(0), get(1), get(1)]),
         3 => Ok([get(0), get(1), get(2)]),
-        _ => Err(is_not(text, "values for three directions; type READ,WRITE,TRIM")),
+        _ => Err(is_not(text, "a list of up to three values; type READ,WRITE,TRIM")),
     }
 }
 
@@ -286,7 +286,10 @@ fn switches_and_negative_numbers_are_those_of_fio() {
         assert_eq!(switch(text), Ok(on), "{text}");
     }
     assert_eq!(switch("yes"), Err("'yes' is not a switch; type 1 or 0".into()));
-    assert_eq!(Units::USUAL.whole("-8"), Err("'-8' is not zero or more; type a number such as 8".into()));
+    assert_eq!(
+        Units::USUAL.whole("-8"),
+        Err("'-8' is not a number of at least 0; type a number such as 8".into())
+    );
 }
 
 #[test]

@@ -425,7 +425,7 @@ fn numbers<const N: usize>(value: &str) -> Result<[u64; N], String> {
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    text.trim().parse().map_err(|_| format!("{} is not a whole number; write one", quoted(text)))
+    text.trim().parse().map_err(|_| format!("{} is not a whole number; write a whole number", quoted(text)))
 }
 
 fn one_of(text: &str, words: &[&str]) -> Result<String, String> {

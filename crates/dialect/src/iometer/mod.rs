@@ -108,7 +108,7 @@ fn job_spec(icf: &Icf, replacements: &[String]) -> Result<JobSpec, Vec<Diagnosti
     }
     if phases.is_empty() || phases.len() > MAX_PHASES {
         let why = format!(
-            "the file has {} tests, but a job needs 1 to {MAX_PHASES}; assign other access specifications, or use larger steps",
+            "the number of tests is {}, but a job has 1 to {MAX_PHASES}; for fewer tests use larger steps, for more assign access specifications to workers",
             phases.len()
         );
         let place = icf.managers.first().map_or(0..0, |manager| manager.place.clone());
@@ -416,7 +416,7 @@ fn explain_tests(icf: &Icf, replacements: &[String]) -> String {
         let used = match replacements.get(at) {
             Some(replacement) => replacement.as_str(),
             None if without_file_system(target).starts_with('/') => without_file_system(target),
-            None => "(not a Linux path; type one for it as a TARGET)",
+            None => "(not a Linux path; type a TARGET to replace it)",
         };
         out += &format!("  {target} = {used}\n");
     }

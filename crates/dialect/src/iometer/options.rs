@@ -11,7 +11,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("/t", "time", "run time of each test [default: that of the configuration file]").takes(" SECONDS"),
     honoured("--explain", "", "print the tests of the file with their workers and targets, and measure nothing"),
     honoured("--destroy", "", "allow overwriting a file that fathom did not make (its path) or a device (its name or serial); may be repeated. FATHOM_DESTROY does the same, with paths separated by colons. FATHOM_UNSEEN_USERS lists, in the same way, files and devices to write even if fathom cannot see whether another program uses them").takes("=NAME"),
-    honoured("TARGET", "", "files, directories or devices that replace the targets of the file, in the order in which the file first names them; not needed if its targets are paths"),
+    honoured("TARGET", "", "files, directories or devices that replace the targets of the file, in the order in which the file first names them; not needed if the file already names paths"),
 ];
 
 /// Headings of a configuration file, and the columns of its value lines.
@@ -22,7 +22,7 @@ pub const HEADINGS: &[ToolOption] = &[
     honoured("'Ramp Up Time", "warmup", "time before each measured window"),
     no_effect("'Default Disk Workers to Spawn", "the list of managers defines the workers").also(&["'Default Network Workers to Spawn"]),
     honoured("'Record Results", "", "which rows the result file has"),
-    honoured("'Test Type", "", "one test after another for each access specification: all steps with the first specification of each worker, then all steps with the second. The last step has all workers or targets. Idle workers do not count, so no test runs twice").also(&["'Worker Cycling", "'Disk Cycling", "'Queue Depth Cycling"]),
+    honoured("'Test Type", "", "one test after another for each access specification: all steps with the first specification of each worker, then all steps with the second. The last step has all workers or targets. Steps that differ only in idle workers run once").also(&["'Worker Cycling", "'Disk Cycling", "'Queue Depth Cycling"]),
     honoured("'size,% of size,% reads,% random,delay,burst,align,reply", "line bs mix random align", "a line of an access specification ([Job files](job-files.md#keys-of-a-line)). Lines of six numbers, before version 1998.05.21, have no name, are aligned to 2 KiB, and are for all workers"),
     honoured("'Manager ID, manager name", "", "a group of workers. Each step of a worker cycle runs the same number of workers of each manager. Each step of INCREMENT_TARGETS_PARALLEL uses the same number of targets of each manager; INCREMENT_TARGETS_SERIAL adds the targets of one manager after another. The result file has a row for each manager, followed by its workers"),
     honoured("'Manager network address", "", "managers with another address than the first belong to other hosts, and are refused by name ([Many hosts](../how-to/many-hosts.md))"),

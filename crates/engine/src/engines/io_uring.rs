@@ -58,14 +58,14 @@ impl Engine for Uring {
         let (ring, mut granted) =
             Ring::new(arena, std::mem::take(&mut spec.files), &options).map_err(|e| explain(&e, &options))?;
         granted.fallbacks.extend(polling.fallbacks);
-        for (asked, word) in [
+        for (is_set, text) in [
             (options.poll, "polled completions"),
             (nop, "nop: no bytes are moved"),
             (options.pages == Pages::Drop, "RWF_DONTCACHE"),
             (options.writes == Writes::Atomic, "RWF_ATOMIC, from buffers that are not registered"),
         ] {
-            if asked {
-                granted.used.push(word.into());
+            if is_set {
+                granted.used.push(text.into());
             }
         }
         let mut engine = Self { ring, clock: spec.clock, flush: flush_of(spec.sync_call), nop };
@@ -149,7 +149,10 @@ impl Uring {
         for file in 0..self.ring.files() {
             self.ring.read(0, file, 0, bytes);
             let Some(result) = self.trial_result()? else {
-                let why = format!("{why} (a test read did not complete within {} s)", TRIAL_LIMIT.as_secs());
+                let why = format!(
+                    "{why}, or the target does not answer (a test read did not complete within {} s)",
+                    TRIAL_LIMIT.as_secs()
+                );
                 return Err(refusal(io::ErrorKind::TimedOut, why, LEAVE_OUT));
             };
             // Ignore other errors here: the measured operations report them.
@@ -256,7 +259,7 @@ fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
             "type sqpoll alone, or sqpoll=N with a CPU from `taskset -cp $$`",
         ),
         (io::ErrorKind::InvalidInput, _, TaskWork::Deferred) => {
-            ("option deferred: this kernel is older than 6.1", LEAVE_OUT)
+            ("option deferred: this kernel does not support it (Linux 6.1 does)", LEAVE_OUT)
         }
         _ if rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::MFILE) => {
             ("this process may not open more files", "raise the limit that `ulimit -n` shows")

@@ -59,8 +59,9 @@ impl Call for Splice {
         let mut null = None;
         if spec.options.contains_key("discard") {
             let open = File::options().write(true).open("/dev/null");
-            null =
-                Some(open.map_err(|e| io::Error::new(e.kind(), format!("option discard: /dev/null: {e}")))?);
+            null = Some(open.map_err(|e| {
+                io::Error::new(e.kind(), format!("option discard: /dev/null cannot be opened: {e}"))
+            })?);
             granted.used.push("discard: read data do not reach memory".into());
         }
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
@@ -176,7 +177,9 @@ impl Pipe {
 fn explain_pipe(error: &io::Error, wanted: Option<u64>) -> io::Error {
     let (why, instead) = match (wanted, error.kind()) {
         (Some(bytes), io::ErrorKind::PermissionDenied) => (
-            format!("option pipe: {bytes} bytes are more than sysctl fs.pipe-max-size allows without root"),
+            format!(
+                "option pipe: {bytes} bytes exceed a limit that binds without root (sysctl fs.pipe-max-size or fs.pipe-user-pages-soft)"
+            ),
             "type a smaller size",
         ),
         (Some(bytes), _) => {

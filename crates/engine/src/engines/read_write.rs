@@ -25,9 +25,12 @@ pub(super) const SYNC_OPTIONS: &[EngineOption] = &[
     EngineOption::with_number("readahead", "read N bytes ahead (readahead)"),
     EngineOption::new(
         NEW,
-        "truncate the file and restore its length before the run, so that it has no blocks, as in a new file",
+        "truncate the file and restore its length before the run, so that it has no blocks, like a new file",
     ),
-    EngineOption::new(FALLOCATE, "like new, and allocate the whole file before the first write (fallocate)"),
+    EngineOption::new(
+        FALLOCATE,
+        "do the same as new, and allocate the whole file before the first write (fallocate)",
+    ),
     EngineOption::new(GROW, "truncate the file before the run, so that writes extend it, as a copy does"),
 ];
 /// Maximum readahead in bytes.
@@ -37,11 +40,11 @@ pub(super) struct Sync {
     arena: Arena,
     targets: Targets,
     /// Extra work before each call; `None` without options, so that plain calls cost only this check.
-    around: Option<Box<Around>>,
+    extra_calls: Option<Box<ExtraCalls>>,
 }
 
 /// Calls that a program makes before its reads and writes, such as `readahead` and `fallocate`.
-struct Around {
+struct ExtraCalls {
     /// Readahead window in bytes; `None` if the engine requests no readahead.
     ahead: Option<u64>,
     /// For each file the range whose readahead was already requested.
@@ -76,9 +79,9 @@ impl Call for Sync {
         let to_allocate = to_allocate.collect::<io::Result<Vec<_>>>()?;
         let used: Vec<String> = spec.options.keys().cloned().collect();
         let requested = vec![0..0; spec.files.len()];
-        let around = (!used.is_empty()).then(|| Box::new(Around { ahead, requested, to_allocate }));
+        let extra_calls = (!used.is_empty()).then(|| Box::new(ExtraCalls { ahead, requested, to_allocate }));
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
-        let call = Self { arena, targets: Targets::take(spec)?, around };
+        let call = Self { arena, targets: Targets::take(spec)?, extra_calls };
         Ok((call, Granted { used, fallbacks: Vec::new() }))
     }
 
@@ -93,15 +96,15 @@ impl Call for Sync {
         match op.kind {
             Kind::Read => {
                 let file = self.targets.read(op);
-                if let Some(around) = &mut self.around {
-                    around.before_read(file, op)?;
+                if let Some(extra_calls) = &mut self.extra_calls {
+                    extra_calls.before_read(file, op)?;
                 }
                 Ok(pread(file, &mut data[..length], op.offset)?)
             }
             Kind::Write => {
                 let file = self.targets.write(op);
-                if let Some(around) = &mut self.around {
-                    around.before_write(file, op)?;
+                if let Some(extra_calls) = &mut self.extra_calls {
+                    extra_calls.before_write(file, op)?;
                 }
                 Ok(pwrite(file, &data[..length], op.offset)?)
             }
@@ -111,7 +114,7 @@ impl Call for Sync {
     }
 }
 
-impl Around {
+impl ExtraCalls {
     #[cold]
     fn before_read(&mut self, file: &File, op: &Op) -> io::Result<()> {
         let Some(window) = self.ahead else { return Ok(()) };

@@ -175,13 +175,13 @@ pub(super) fn check_atomic_writes(spec: &WorkerSpec) -> io::Result<bool> {
         let facts = statx(&target.file, "", AtFlags::EMPTY_PATH, WRITE_ATOMIC)?;
         let (least, most) = (facts.stx_atomic_write_unit_min, facts.stx_atomic_write_unit_max);
         if facts.stx_mask & WRITE_ATOMIC.bits() == 0 || most == 0 {
-            let why = "the file system or the device below it has no atomic writes (statx reports no sizes)";
+            let why = "the kernel, the file system or the device below it has no atomic writes (statx reports no sizes)";
             return refuse(why.into(), LEAVE_OUT);
         }
         let bytes = spec.slot_bytes;
         if !bytes.is_power_of_two() || !(least..=most).contains(&bytes) {
             let why = format!(
-                "a write of {bytes} bytes cannot be atomic here, only powers of two from {least} to {most}"
+                "a write of {bytes} bytes cannot be atomic here, only powers of two from {least} to {most} bytes"
             );
             return refuse(why, "type one of these as --bs");
         }

@@ -30,7 +30,7 @@ use model::job::{
 };
 use model::payload::split_mix;
 use model::spec::number::MAX_INTERLEAVED;
-use model::units::show_bytes;
+use model::units::{show_bytes, show_counted};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ struct Line {
     /// Number of interleaved positions.
     interleaved: u32,
     /// Number of operations at the same offset.
-    times: u32,
+    operations_per_offset: u32,
     /// Whether the direction is drawn only when a random place is drawn, and then applies to all
     /// operations until the next random place.
     mix_by_run: bool,
@@ -295,8 +295,8 @@ impl Lines {
             turns.count(target, size);
         }
         op.offset = place.span.base + start;
-        if line.times > 1 {
-            self.repeated = Some((op, line.times - 1));
+        if line.operations_per_offset > 1 {
+            self.repeated = Some((op, line.operations_per_offset - 1));
         }
         if op.kind == Kind::Trim {
             if let Some(flags) = line.pair {
@@ -371,14 +371,14 @@ impl Line {
         let has_own_positions = line.positions != Positions::Shared && is_mixed;
         let continue_chance = line
             .chances_to_continue()
-            .ok_or("a mean run length is 1 or more operations, and a share of random operations 100 % or less; correct the line")?;
+            .ok_or("a line needs a mean run length of 1 or more operations, and shares of random operations from 0 to 100 %")?;
         let mix_by_run = line.mix_by_run && is_mixed;
         let mut drawn = line.drawn_sizes().map(Sizes::fixed);
         let first = drawn.next().flatten();
         let is_of_one_size = first.is_some() && drawn.all(|size| size == first);
         let has_replies = line.has_pairs() || line.reply_bytes > 0;
         if (mix_by_run || line.times > 1) && (!is_of_one_size || has_replies) {
-            return Err("repeated offsets, and runs of one direction, need one size for all operations and no replies; set one size, or remove times and mix-by-run".into());
+            return Err("repeated offsets (times) and runs of one direction (mix-by-run) need one size for all operations, no replies and no writes after trims; change these, or remove times and mix-by-run".into());
         }
         Ok(Self {
             kinds,
@@ -395,7 +395,7 @@ impl Line {
             continue_chance: continue_chance.iter().any(|chance| *chance > 0.0).then_some(continue_chance),
             restarts: has_own_positions && line.positions == Positions::OwnRestart,
             interleaved: line.interleaved.clamp(1, MAX_INTERLEAVED),
-            times: line.times,
+            operations_per_offset: line.times,
             mix_by_run,
             run_kind: None,
         })
@@ -444,7 +444,8 @@ impl Line {
     fn is_plain(&self) -> bool {
         let has_reply = self.reply_bytes > 0 || self.pair.is_some();
         let has_runs = self.consecutive > 1 || self.continue_chance.is_some() || self.interleaved > 1;
-        let is_special = self.has_own_positions || self.mix_by_run || has_runs || self.times > 1;
+        let is_special =
+            self.has_own_positions || self.mix_by_run || has_runs || self.operations_per_offset > 1;
         !is_special && !has_reply && self.pause.is_none()
     }
 
@@ -531,8 +532,9 @@ impl TargetChoice {
         Ok(match sharing {
             Sharing::Weighted(weights) if weights.len() != targets => {
                 return Err(format!(
-                    "{} weights are given for {targets} targets; give one weight per target",
-                    weights.len()
+                    "the stream has {} for {}; give one weight per target",
+                    show_counted(weights.len() as u64, "weight"),
+                    show_counted(targets as u64, "target")
                 ));
             }
             _ if targets == 1 => Self::One,

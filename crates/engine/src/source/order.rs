@@ -280,7 +280,7 @@ fn zone_ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Ran
         shares.push(share);
     }
     let choice = Alias::new(&shares)
-        .ok_or("the zones' shares of the operations must be 0 or more and sum to 100 %")?;
+        .ok_or("the zones' shares of the operations must be 0 or more; give one of them a share above 0")?;
     Ok((choice, ranges))
 }
 

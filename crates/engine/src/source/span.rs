@@ -70,8 +70,8 @@ impl Target {
         let bytes = span_bytes.min(self.bytes.saturating_sub(offset_bytes));
         if largest > bytes {
             return Err(format!(
-                "no block of {} fits into the {} from offset {offset_bytes} to the end of target {}; \
-                 choose smaller blocks, a larger target or another offset",
+                "no block of {} fits into the {} that begin at byte {offset_bytes} of target {}; \
+                 choose smaller blocks, a larger target or span, or another offset",
                 show_bytes(largest),
                 show_bytes(bytes),
                 self.index
@@ -219,14 +219,14 @@ pub fn own_blocks(
         // If an operation could cross the end of a block, it would enter the block of another worker.
         if blocks.segments > 1 && !(has_one_size && blocks.block_bytes.is_multiple_of(transfer)) {
             return Err(format!(
-                "a file that is shared {layout} has blocks of {}, and each block must hold a whole number of operations of one size; use one --bs that divides the block, without --align, or type --shared segmented",
+                "with --shared {layout} a file has blocks of {}, and each block must hold a whole number of operations of one size; use one --bs that divides the block, without --align, or type --shared segmented",
                 show_bytes(blocks.block_bytes)
             ));
         }
         return Ok(blocks);
     }
     Err(format!(
-        "{} shared {layout} cannot give each of {} workers a block for operations of {}; use a larger --size, or fewer workers",
+        "with --shared {layout}, {} cannot give each of {} workers a block for operations of {}; use a larger --size, or fewer workers",
         show_bytes(span_bytes),
         task.count,
         show_bytes(transfer)

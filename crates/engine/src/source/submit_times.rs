@@ -351,13 +351,13 @@ impl Pause {
                 let sigma = (2.0 * (mean / median).ln()).sqrt();
                 let law = LogNormal::new(median.ln(), sigma).ok().filter(|_| sigma.is_finite());
                 Self::Lognormal(
-                    law.ok_or("a lognormal pause needs a mean above its median; give a larger mean")?,
+                    law.ok_or("a lognormal pause needs a median above 0 and a mean that is not smaller; change one of them")?,
                 )
             }
             ThinkLaw::Quantiles(all) => {
                 let rises = all.windows(2).all(|w| w[0].percent <= w[1].percent && w[0].ns <= w[1].ns);
                 if all.is_empty() || !rises {
-                    return Err("the quantiles of a pause do not rise; give them in order".into());
+                    return Err("the quantiles of a pause are missing or do not rise; give at least one, in rising order".into());
                 }
                 Self::Quantiles(all.iter().map(|q| (q.percent / 100.0, q.ns as f64)).collect())
             }
@@ -497,7 +497,9 @@ impl RatesByKind {
         place: LanePlace,
     ) -> Result<Self, String> {
         let [line] = stream.access.lines.as_slice() else {
-            return Err("rates of directions need a single line; remove the other lines".into());
+            return Err(
+                "separate rates of reads, writes and trims need a single line; remove the other lines".into(),
+            );
         };
         let waits = stream.waits().next().is_some();
         if waits || line.has_pairs() || line.reply_bytes > 0 || line.times > 1 || line.mix_by_run {

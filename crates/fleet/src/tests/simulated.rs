@@ -59,7 +59,7 @@ pub(super) fn simulated_run(rank: u64) -> (Run, Vec<Interval>) {
     (run, (0..320).map(row).collect())
 }
 
-fn ran(rank: usize, common: Option<&CommonTimes>) -> RunParts {
+fn run_on_host(rank: usize, common: Option<&CommonTimes>) -> RunParts {
     let (run, intervals) = simulated_run(rank as u64);
     let phases = Phase::from_run(rank as u32, &run, &intervals, Some(rank as u64)).into_iter().collect();
     let mut ran = RunParts { phases, disturbed: Vec::new() };
@@ -169,18 +169,18 @@ fn resident() -> usize {
 /// memory in bytes until rank 0 had everything.
 fn simulate(size: usize) -> usize {
     let before = resident();
-    let mut times = ran(0, None).times();
+    let mut times = run_on_host(0, None).times();
     let of_times = send_to_rank_0(
         size,
-        |rank| Message::Times(ran(rank, None).times()),
+        |rank| Message::Times(run_on_host(rank, None).times()),
         |message| match message {
             Message::Times(its) => merge::add_times(&mut times, its),
             other => panic!("{other:?}"),
         },
     );
     let common = merge::common_times(&times);
-    let mut sum = ran(0, Some(&common));
-    let run = |rank| Message::RunParts(Box::new(ran(rank, Some(&common))));
+    let mut sum = run_on_host(0, Some(&common));
+    let run = |rank| Message::RunParts(Box::new(run_on_host(rank, Some(&common))));
     let of_run = send_to_rank_0(size, run, |message| match message {
         Message::RunParts(its) => sum.add(*its),
         other => panic!("{other:?}"),
@@ -202,11 +202,11 @@ fn simulate(size: usize) -> usize {
     let traffic = [of_times, of_run, of_end];
     assert!(traffic.iter().map(|t| t.bytes).sum::<usize>() < size * HOST_BYTES_MAX, "{text}");
     assert!(traffic.iter().map(|t| t.time).sum::<Duration>() < HOST_TIME_MAX * size as u32, "{text}");
-    let mut all: Times = ran(0, None).times();
-    (1..size).for_each(|rank| merge::add_times(&mut all, ran(rank, None).times()));
+    let mut all: Times = run_on_host(0, None).times();
+    (1..size).for_each(|rank| merge::add_times(&mut all, run_on_host(rank, None).times()));
     assert_eq!(times, all);
-    let mut runs = ran(0, Some(&common));
-    (1..size).for_each(|rank| runs.add(ran(rank, Some(&common))));
+    let mut runs = run_on_host(0, Some(&common));
+    (1..size).for_each(|rank| runs.add(run_on_host(rank, Some(&common))));
     assert!(sum == runs, "encoding a run changes nothing");
     let mut reports = host_reports(0);
     (1..size).for_each(|rank| reports.add(host_reports(rank)));

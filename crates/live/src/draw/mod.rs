@@ -681,7 +681,7 @@ fn device_name(device: &WatchedDevice) -> String {
     format!("{indent}{text}")
 }
 
-/// Formats the load: `25-40 %`, or `> 25 %` without an upper limit. A remark explains why there is none.
+/// Formats the load: `25-40 %`, or `>= 25 %` without an upper limit. A remark explains why there is none.
 fn show_load(device: &WatchedDevice) -> String {
     let Some(Ok(Load { at_least_percent, at_most_percent, .. })) = &device.load else {
         return UNKNOWN.into();
@@ -691,7 +691,7 @@ fn show_load(device: &WatchedDevice) -> String {
     match at_most_percent.map(percent) {
         Some(most) if most == least => least,
         Some(most) => format!("{}-{most}", least.trim_end_matches(" %")),
-        None => format!("> {least}"),
+        None => format!(">= {least}"),
     }
 }
 
@@ -749,7 +749,7 @@ fn draw_processes(frame: &mut Frame, rest: &mut Rect, state: &WatchState, paint:
 /// Describes a process: its requests, its calls and its open files.
 fn describe_process(process: &WatchedProcess) -> String {
     if let Some(parent) = &process.children_of {
-        return format!("of {parent}");
+        return format!("ended children of {parent}");
     }
     let mut parts = Vec::new();
     if let Some(requests) = process.requests.filter(|requests| requests.depth_mean > 0.0) {

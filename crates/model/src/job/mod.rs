@@ -240,7 +240,7 @@ pub const MAX_ERRORS: u64 = 1000;
 /// Longest cycle of bursts or on-off arrivals, in ns, with which the load still counts as constant. The intervals of a 3 s
 /// run's time series are about as long, so longer cycles would be visible in it. The limit is a constant, because the
 /// length of the intervals (10 ms to 1 s) depends on the phase, which a stream does not know.
-const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
+const MAX_CONSTANT_CYCLE_NS: u64 = 1_000_000_000 / 32;
 
 /// Shortest interval in ns at which workers report.
 pub const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
@@ -420,7 +420,7 @@ impl Stream {
             _ => 0,
         };
         let is_slow =
-            self.pauses().map(|pause| pause.cycle_ns).chain([on_off_ns]).any(|ns| ns > SLOW_TURN_NS);
+            self.pauses().map(|pause| pause.cycle_ns).chain([on_off_ns]).any(|ns| ns > MAX_CONSTANT_CYCLE_NS);
         is_slow || self.replay.is_some() || !self.turns.is_empty()
     }
 
@@ -567,7 +567,7 @@ impl Stream {
 
     /// Returns descriptions of everything that delays operations or comes between them, for the stream's name; empty for
     /// a plain stream.
-    pub fn conditions(&self) -> Vec<String> {
+    pub fn describe_delays(&self) -> Vec<String> {
         let mut out = Vec::new();
         match self.pace {
             Pace::Closed => {}
@@ -812,7 +812,7 @@ fn bursts_that_end_by_time_pause_like_bursts_that_end_by_count() {
         ..plain.clone()
     };
     let traits = |stream: &Stream| {
-        (stream.submits_without_waiting(), stream.load_changes(), stream.conditions().join(" "))
+        (stream.submits_without_waiting(), stream.load_changes(), stream.describe_delays().join(" "))
     };
     assert_eq!(traits(&plain), (true, false, String::new()));
     for stream in [by_count(1000, false), by_time(1000)] {

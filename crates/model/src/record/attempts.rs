@@ -189,7 +189,7 @@ impl Disturbance {
                 format!("the hypervisor took {} of the CPU time", show_share(*share))
             }
             Self::LimitChanged { before, after } => {
-                format!("another process changed a limit: {}", changed_lines(before, after))
+                format!("a cgroup limit changed: {}", changed_lines(before, after))
             }
         }
     }
@@ -291,7 +291,7 @@ fn disturbances_are_described_with_their_numbers() {
     let limit = |before: &str, after: &str| {
         Disturbance::LimitChanged { before: before.into(), after: after.into() }.describe()
     };
-    assert_eq!(limit("a: 1\n", "a: 1\nb: 2\n"), "another process changed a limit: b: 2, which was not set");
-    assert_eq!(limit("a: 1", ""), "another process changed a limit: a: 1, which is no longer set");
-    assert_eq!(limit("a: 1", "a: 2"), "another process changed a limit: from a: 1 to a: 2");
+    assert_eq!(limit("a: 1\n", "a: 1\nb: 2\n"), "a cgroup limit changed: b: 2, which was not set");
+    assert_eq!(limit("a: 1", ""), "a cgroup limit changed: a: 1, which is no longer set");
+    assert_eq!(limit("a: 1", "a: 2"), "a cgroup limit changed: from a: 1 to a: 2");
 }

@@ -632,8 +632,8 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 
 fn decode_line(line: &[u8]) -> Result<Frame, String> {
     let text = std::str::from_utf8(line).map_err(|e| e.to_string())?.trim_end_matches('\n');
-    let (sum, json) = text.split_once(' ').ok_or("no checksum")?;
-    let expected = u32::from_str_radix(sum, 16).map_err(|e| format!("checksum: {e}"))?;
+    let (sum, json) = text.split_once(' ').ok_or("the line has no checksum")?;
+    let expected = u32::from_str_radix(sum, 16).map_err(|_| "the checksum is not a hexadecimal number")?;
     if crc32fast::hash(json.as_bytes()) != expected {
         return Err("the checksum does not match".into());
     }

@@ -133,7 +133,8 @@ impl JobSpec {
             for (stream, settings) in spec.streams.iter().enumerate() {
                 let mut found = settings.check();
                 if window.is_some_and(|window| settings.resolved.delay_ns >= window) {
-                    let message = "{delay} is as long as the phase; type a shorter one, or a longer {time}";
+                    let message =
+                        "{delay} is not shorter than the phase; type a shorter {delay}, or a longer {time}";
                     found.push(Problem::new(&["delay", "time"], message.into()));
                 }
                 if settings.has("steady-state")
@@ -334,7 +335,7 @@ impl StreamSpec {
             return true;
         }
         if !self.turns.is_empty() {
-            return self.turns.iter().any(|turn| turn.what.has_kind(kind));
+            return self.turns.iter().any(|turn| turn.settings.has_kind(kind));
         }
         if !self.resolved.access.lines.is_empty() {
             return self.resolved.access.lines.iter().any(|line| line.does(kind));
@@ -378,7 +379,7 @@ impl StreamSpec {
             && (bs.read != bs.write || bs.read != bs.trim)
             && (done < 2 || rw.writes_after_trims())
         {
-            let has = if done < 2 { "has one" } else { "writes what it trims" };
+            let has = if done < 2 { "has only one direction" } else { "writes what it trims" };
             let message = format!(
                 "{{bs}} has sizes for several directions, and {{rw {}}} {has}; type one size for all",
                 rw.word()
@@ -506,7 +507,7 @@ impl StreamSpec {
 
     fn check_bursts(&self, found: &mut Vec<Problem>) {
         if self.think.as_ref().is_some_and(|think| self.resolved.think_spin_ns > think.mean_ns) {
-            let message = "{think-spin} is longer than {think}, of which it is a part; type a shorter one";
+            let message = "{think-spin} is a part of the pause, but is longer than {think}; type a shorter {think-spin}";
             found.push(Problem::new(&["think-spin", "think"], message.into()));
         }
         self.check_period(found);
@@ -530,21 +531,20 @@ impl StreamSpec {
 
     fn check_files(&self, found: &mut Vec<Problem>) {
         if self.own && self.shared.is_some() {
-            let message =
-                "{own} makes a file for each worker, and {shared} one for all of them; type one of them";
+            let message = "{own} makes a file for each worker, and {shared} makes one file for all workers; type one of them";
             found.push(Problem::new(&["own", "shared"], message.into()));
         }
         // The key that sets the file and blocks of each worker, and the keys that conflict with it.
-        let (files, placed): (_, &[&'static str]) = match (self.own, self.shared) {
+        let (layout_key, conflicting): (_, &[&'static str]) = match (self.own, self.shared) {
             (true, _) => ("own", &["clones", "create"]),
             (false, Some(_)) => ("shared", &["clones", "start", "strided", "stride", "hole", "turn"]),
             (false, None) => return,
         };
-        for key in self.given_of(placed.iter().copied()) {
+        for key in self.given_of(conflicting.iter().copied()) {
             let message = format!(
-                "{{{files}}} sets the file and blocks that each worker uses, and {{{key}}} would change them; type one of them"
+                "{{{layout_key}}} sets the file and blocks that each worker uses, and {{{key}}} would change them; type one of them"
             );
-            found.push(Problem::new(&[files, key], message));
+            found.push(Problem::new(&[layout_key, key], message));
         }
         if self.shared.is_some() && self.target.len() > 1 {
             let message = "{shared} is for one file; name one target";
@@ -590,14 +590,14 @@ impl StreamSpec {
         self.check_mix_by_run(found);
         self.check_interleaved(found);
         if self.line.times > 1 && self.think.is_some() {
-            let message = "{times} repeats operations at one offset, and {burst} counts them between pauses; leave {times} or {think} out";
+            let message = "{times} repeats operations at one offset, and {think} could pause between the repetitions; leave {times} or {think} out";
             found.push(Problem::new(&["times", "think"], message.into()));
         }
         if self.has("clones") && self.has("start") {
             let message = "{start} needs workers that divide the work, but with {clones} each does all of the work; type one of them";
             found.push(Problem::new(&["start", "clones"], message.into()));
         } else if self.has("start") && !rw.is_random() && self.resolved.workers < 2 {
-            let message = "{start} sets where several workers begin, and there is one; type {workers 2} or more, or leave {start} out";
+            let message = "{start} sets where several workers begin, and there is one worker; type {workers 2} or more, or leave {start} out";
             found.push(Problem::new(&["start", "workers"], message.into()));
         }
     }
@@ -664,7 +664,7 @@ impl StreamSpec {
         let first = self.given_of(["consecutive", "mix-by-run"]).chain(self.repeats());
         for key in first.chain(self.given_of(["strided", "start"])) {
             let message = format!(
-                "{{interleaved}} has several positions at once, and {{{key}}} needs a single one; type one of them"
+                "{{interleaved}} has several positions at once, and {{{key}}} needs a single position; type one of them"
             );
             found.push(Problem::new(&["interleaved", key], message));
         }
@@ -708,10 +708,12 @@ impl StreamSpec {
         }
         for (key, each) in each_limits.into_iter().flatten().filter_map(|(key, each)| Some((key, each?))) {
             let obstacle = if !self.resolved.access.lines.is_empty() {
-                Some(("line", "each {line} has its own directions; type one limit for all, or {rw}"))
+                Some((
+                    "line",
+                    "each {line} has its own directions; type one limit for all directions, or {rw} in place of {line}",
+                ))
             } else if !self.turns.is_empty() {
-                let why =
-                    "the operations of a {turn} have a fixed order; type one limit for all, or leave it out";
+                let why = "the operations of a {turn} have a fixed order; type one limit for all directions, or leave the limit out";
                 Some(("turn", why))
             } else if self.rw_or_default().writes_after_trims() {
                 Some(("rw", "a write follows each trim; type one limit for both together"))
@@ -755,7 +757,7 @@ impl StreamSpec {
         let repeats_once = |key: &str| key == "times" && self.line.times == 1;
         for (other, what) in conflicting.into_iter().filter(|(key, _)| self.has(key) && !repeats_once(key)) {
             let message = format!(
-                "{{{other}}} {what} regardless of the direction, and {{{key}}} chooses the next direction; type one limit for all, or leave one of them out"
+                "{{{other}}} {what} regardless of the direction, but with limits for single directions {{{key}}} decides which direction is next; type one limit for all, or leave one of them out"
             );
             found.push(Problem::new(&[other, key], message));
         }
@@ -883,7 +885,8 @@ impl StreamSpec {
             let message = format!("{{{key}}} does not go with {{turn}}; {advice}");
             found.push(Problem::new(&[key, "turn"], message));
         }
-        let pauses = self.turns.iter().any(|turn| turn.what.think.is_some() || turn.what.period.is_some());
+        let pauses =
+            self.turns.iter().any(|turn| turn.settings.think.is_some() || turn.settings.period.is_some());
         for key in self.given_of(["rate", "limit-iops", "limit-bandwidth"]).filter(|_| pauses) {
             let message = format!(
                 "{{{key}}} sets when operations are submitted, and a {{turn}} has its own pauses; leave {{{key}}} or {{think}} out"
@@ -901,7 +904,7 @@ impl StreamSpec {
 impl TurnSpec {
     /// Returns all contradictions, and all settings that would change nothing.
     pub fn check(&self) -> Vec<Problem> {
-        let mut found = self.what.check();
+        let mut found = self.settings.check();
         match self.operations {
             None => {
                 let message = "a turn has no length; type {ops}, such as {ops 8}";
@@ -914,7 +917,7 @@ impl TurnSpec {
             }
             Some(_) => {}
         }
-        if let Some(rw @ (Rw::Trimwrite | Rw::Randtrimwrite)) = self.what.rw {
+        if let Some(rw @ (Rw::Trimwrite | Rw::Randtrimwrite)) = self.settings.rw {
             let message = format!(
                 "{{rw {}}} has pairs of operations, and a turn could end between the two; type another direction, or write two turns",
                 rw.word()
@@ -926,7 +929,7 @@ impl TurnSpec {
 
     /// Returns the call that makes the writes of the turn stable; `None` without one.
     fn sync_call(&self) -> Option<SyncCall> {
-        let StreamSpec { fsync, fdatasync, sync_file_range, .. } = &self.what;
+        let StreamSpec { fsync, fdatasync, sync_file_range, .. } = &self.settings;
         let all = [
             (SyncCall::Fsync, fsync),
             (SyncCall::Fdatasync, fdatasync),
@@ -938,8 +941,8 @@ impl TurnSpec {
 
 #[cfg(test)]
 fn turn(rw: Rw, length: &str) -> TurnSpec {
-    let what = StreamSpec { rw: Some(rw), ..StreamSpec::default() };
-    TurnSpec { operations: crate::spec::values::every(length).ok(), what }
+    let settings = StreamSpec { rw: Some(rw), ..StreamSpec::default() };
+    TurnSpec { operations: crate::spec::values::every(length).ok(), settings }
 }
 
 #[test]
@@ -975,7 +978,7 @@ fn keys_that_conflict_with_turns_are_rejected() {
         (|s| s.turns.truncate(1), "given once"),
         (
             |s| {
-                s.turns[0].what.think = Some(crate::job::Think::fixed(1000));
+                s.turns[0].settings.think = Some(crate::job::Think::fixed(1000));
                 s.limit_iops = Some(crate::spec::conditions::RateLimit::All(5.0));
             },
             "its own pauses",
@@ -983,9 +986,9 @@ fn keys_that_conflict_with_turns_are_rejected() {
         (|s| s.limit_iops = crate::spec::conditions::limit_iops("write=5").ok(), "a fixed order"),
         (
             |s| {
-                s.turns[1].what.rw = Some(Rw::Randwrite);
-                s.turns[0].what.fsync = Some(crate::job::Every::writes(1));
-                s.turns[1].what.fdatasync = Some(crate::job::Every::writes(1));
+                s.turns[1].settings.rw = Some(Rw::Randwrite);
+                s.turns[0].settings.fsync = Some(crate::job::Every::writes(1));
+                s.turns[1].settings.fdatasync = Some(crate::job::Every::writes(1));
             },
             "different sync calls",
         ),

@@ -259,7 +259,7 @@ fn quantiles(text: &str) -> Result<Think, String> {
         if all.last().is_some_and(|last| last.percent >= one.percent || last.ns > one.ns) {
             return Err(reject(
                 piece,
-                "follows a larger one; type shares and durations that rise, such as 0/2us,50/38us,100/9ms",
+                "follows a larger share or duration; type shares and durations that rise, such as 0/2us,50/38us,100/9ms",
             ));
         }
         all.push(one);
@@ -277,7 +277,7 @@ fn quantiles(text: &str) -> Result<Think, String> {
     }
     let think = Think::quantiles(all);
     if think.mean_ns == 0 {
-        return Err(reject(text, "is always 0; type a longer one, or leave it out"));
+        return Err(reject(text, "is always 0; type longer durations"));
     }
     Ok(think)
 }
@@ -498,8 +498,8 @@ fn pauses_are_parsed_from_their_formatted_form() {
         ("lognormal:38us", "median and mean"),
         ("lognormal:2us/1us", "not above"),
         ("quantiles:50/1us", "shortest or the longest"),
-        ("quantiles:0/5us,100/1us", "larger one"),
-        ("quantiles:0/5us,0/6us,100/7us", "larger one"),
+        ("quantiles:0/5us,100/1us", "follows a larger"),
+        ("quantiles:0/5us,0/6us,100/7us", "follows a larger"),
         ("quantiles:0/0,100/0", "always 0"),
         ("quantiles:0,100", "not a quantile"),
     ] {

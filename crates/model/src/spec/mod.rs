@@ -192,7 +192,7 @@ pub struct TurnSpec {
     /// Mean number of operations of a turn, at least 1; `None` if not given.
     pub operations: Option<Every>,
     /// Settings of the turn: only keys that [`is_turn_key`] allows.
-    pub what: StreamSpec,
+    pub settings: StreamSpec,
 }
 
 /// An engine with its options: `io_uring:iopoll,sqpoll=1`.

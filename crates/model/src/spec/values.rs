@@ -558,7 +558,7 @@ pub fn check_op_priorities(all: &[OpPriority]) -> Result<(), String> {
             + all.iter().filter_map(|one| one.bytes).map(|bytes| percent_of(Some(bytes))).max().unwrap_or(0)
     };
     if Kind::MOVING.into_iter().any(|kind| most(kind) > 100) {
-        return Err("the shares of the same operations sum to more than 100 %; type smaller ones".into());
+        return Err("the shares of the same operations sum to more than 100 %; type smaller shares".into());
     }
     Ok(())
 }

@@ -58,9 +58,9 @@ pub struct Rules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replace {
     /// Only text. The command has no `--force`.
-    TextAlone,
+    OnlyText,
     /// Only text, because the user did not type `--force`.
-    Text,
+    TextUnlessForced,
     /// Anything, because the user typed `--force`.
     Anything,
 }
@@ -68,7 +68,7 @@ pub enum Replace {
 impl Replace {
     /// Returns the rule for the flag `--force`.
     pub fn with_force(force: bool) -> Self {
-        if force { Self::Anything } else { Self::Text }
+        if force { Self::Anything } else { Self::TextUnlessForced }
     }
 }
 
@@ -337,7 +337,7 @@ impl Rules {
             ));
         }
         self.refuse_synthetic(typed, dir)?;
-        self.refuse_ours(typed, path)?;
+        self.refuse_session_directory(typed, path)?;
         tempfile::tempfile_in(dir).map(|_| ()).map_err(|e| self.cannot(typed, &e))
     }
 
@@ -349,7 +349,7 @@ impl Rules {
             );
         }
         self.refuse_synthetic(typed, path)?;
-        self.refuse_ours(typed, path)?;
+        self.refuse_session_directory(typed, path)?;
         // Opening changes nothing, but fails if permissions are missing, the mount is read-only, or the file is a
         // running program.
         open_for_writing(path).map_err(|e| self.cannot(typed, &e))?;
@@ -360,7 +360,8 @@ impl Rules {
                 Err(self.usage(typed, &format!("is {what}, which is never overwritten; type another name")))
             }
             Content::Foreign(what) if self.replace != Replace::Anything => {
-                let force = if self.replace == Replace::Text { ", or --force to replace it" } else { "" };
+                let force =
+                    if self.replace == Replace::TextUnlessForced { ", or --force to replace it" } else { "" };
                 Err(self.usage(typed, &format!("{what}, so it is not replaced; type another name{force}")))
             }
             Content::Foreign(_) => machine::safety::may_replace(&Root::real(), path)
@@ -384,7 +385,7 @@ impl Rules {
     }
 
     /// Refuses every file in a directory of sessions.
-    fn refuse_ours(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
+    fn refuse_session_directory(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
         let dir = files::parent(path).canonicalize().unwrap_or_default();
         let kept = session_directories().into_iter().filter_map(|d| d.canonicalize().ok());
         if kept.into_iter().any(|d| d == dir) {
@@ -549,7 +550,7 @@ impl Content {
         }
         if bytes.len() as u64 > MAX_SCAN_BYTES {
             return Ok(Self::Foreign(format!(
-                "has more than {} MiB, which no report has",
+                "has more than {} MiB, which is more than fathom checks",
                 MAX_SCAN_BYTES >> 20
             )));
         }

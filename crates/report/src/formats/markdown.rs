@@ -105,13 +105,13 @@ impl Table {
         let cell = |(at, width): (usize, &usize), row: &[String]| {
             let text = row.get(at).map_or("", String::as_str);
             let gap = " ".repeat(width.saturating_sub(display_width(text)));
-            if self.is_text[at] { format!(" {text}{gap} |") } else { format!(" {gap}{text} |") }
+            if self.is_left_aligned[at] { format!(" {text}{gap} |") } else { format!(" {gap}{text} |") }
         };
         let line = |row: &[String]| -> String {
             let cells = widths.iter().enumerate().map(|column| cell(column, row));
             format!("|{}\n", cells.collect::<String>())
         };
-        let rule = widths.iter().zip(&self.is_text).map(|(width, left)| {
+        let rule = widths.iter().zip(&self.is_left_aligned).map(|(width, left)| {
             let dashes = "-".repeat(width - 1);
             if *left { format!(" :{dashes} |") } else { format!(" {dashes}: |") }
         });

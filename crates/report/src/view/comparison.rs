@@ -228,17 +228,17 @@ pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs, also for per
                                  against A, its 95 % interval over runs, and the answer.";
 
 /// A number of a result, on every side.
-struct Number<'c> {
+struct MetricRow<'c> {
     name: String,
     /// The sides other than the first.
-    sides: Vec<SideNumber<'c>>,
+    sides: Vec<SideMetric<'c>>,
     /// Whether a short table includes the number.
     in_short_table: bool,
 }
 
 /// A number on one side.
 #[derive(Clone, Copy)]
-enum SideNumber<'c> {
+enum SideMetric<'c> {
     Compared(&'c Metric),
     /// The result is not compared.
     Refused(ComparisonAnswer),
@@ -257,14 +257,14 @@ fn sides_table(comparisons: &Comparisons, all: bool, is_joined: bool) -> Table {
     for column in 2..headings.len() {
         table = table.aligned(column, true);
     }
-    for number in all_numbers(comparisons).iter().filter(|number| all || number.in_short_table) {
-        let metric = number.sides.iter().find_map(SideNumber::metric);
+    for number in metric_rows(comparisons).iter().filter(|number| all || number.in_short_table) {
+        let metric = number.sides.iter().find_map(SideMetric::metric);
         let of_a = or_dash(metric, |m| format_value(m, m.a));
         let name = [number.name.clone(), of_a];
         let changes = number.sides.iter().map(|side| side.describe_change(is_joined));
         table.add(name.into_iter().chain(changes));
         if !is_joined && number.sides.iter().any(|side| side.metric().is_some()) {
-            let interval = |side: &SideNumber| change_ends(side.metric()?);
+            let interval = |side: &SideMetric| change_ends(side.metric()?);
             let intervals = number.sides.iter().map(|side| interval(side).unwrap_or_default());
             table.add([String::new(), String::new()].into_iter().chain(intervals));
         }
@@ -274,7 +274,7 @@ fn sides_table(comparisons: &Comparisons, all: bool, is_joined: bool) -> Table {
 
 /// Describes how many numbers the table leaves out; `None` if it has all of them.
 fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
-    let hidden = all_numbers(comparisons).iter().filter(|number| !all && !number.in_short_table).count();
+    let hidden = metric_rows(comparisons).iter().filter(|number| !all && !number.in_short_table).count();
     describe_hidden(hidden, " on any side")
 }
 
@@ -284,7 +284,7 @@ fn describe_hidden(hidden: usize, on: &str) -> Option<String> {
     (hidden > 0).then(|| format!("{more} {verb} neither FASTER nor SLOWER{on}; --verbose shows {pronoun}"))
 }
 
-impl<'c> SideNumber<'c> {
+impl<'c> SideMetric<'c> {
     fn metric(&self) -> Option<&'c Metric> {
         if let Self::Compared(metric) = self { Some(metric) } else { None }
     }
@@ -327,7 +327,7 @@ fn side_checks(comparisons: &Comparisons) -> Vec<Checked> {
 }
 
 /// Returns all numbers of all results, in the order of the first side that has them.
-fn all_numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
+fn metric_rows(comparisons: &Comparisons) -> Vec<MetricRow<'_>> {
     let of_pair = |pair: &Pair| (pair.name.clone(), pair.phase, pair.stream);
     let pairs = comparisons.others.iter().flat_map(|o| &o.comparison.pairs);
     let results: Vec<&Pair> = distinct_by(pairs, |one, other| of_pair(one) == of_pair(other));
@@ -339,35 +339,39 @@ fn all_numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
             .iter()
             .map(|o| o.comparison.pairs.iter().find(|p| of_pair(p) == of_pair(result)))
             .collect();
-        out.extend(result_numbers(result, &pairs, is_only_result));
+        out.extend(metric_rows_of_result(result, &pairs, is_only_result));
     }
     out
 }
 
 /// Returns the numbers that a result has on any side; a result that is compared on no side still has a line.
-fn result_numbers<'c>(result: &Pair, pairs: &[Option<&'c Pair>], is_only_result: bool) -> Vec<Number<'c>> {
+fn metric_rows_of_result<'c>(
+    result: &Pair,
+    pairs: &[Option<&'c Pair>],
+    is_only_result: bool,
+) -> Vec<MetricRow<'c>> {
     let all = pairs.iter().flatten().flat_map(|pair| &pair.metrics);
     let metrics: Vec<&Metric> = distinct_by(all, |one, other| one.name == other.name);
     if metrics.is_empty() {
         let sides = pairs.iter().map(|pair| side_of_pair(*pair, "")).collect();
-        return vec![Number { name: result.name.clone(), sides, in_short_table: true }];
+        return vec![MetricRow { name: result.name.clone(), sides, in_short_table: true }];
     }
     let number = |(at, metric): (usize, &&Metric)| {
-        let sides: Vec<SideNumber> = pairs.iter().map(|pair| side_of_pair(*pair, &metric.name)).collect();
+        let sides: Vec<SideMetric> = pairs.iter().map(|pair| side_of_pair(*pair, &metric.name)).collect();
         let in_short_table =
             is_only_result || sides.iter().any(|side| side.metric().is_some_and(|m| is_shown(at, m)));
-        Number { name: number_name(result, metric), sides, in_short_table }
+        MetricRow { name: number_name(result, metric), sides, in_short_table }
     };
     metrics.iter().enumerate().map(number).collect()
 }
 
-fn side_of_pair<'c>(pair: Option<&'c Pair>, metric: &str) -> SideNumber<'c> {
-    let Some(pair) = pair else { return SideNumber::Missing };
+fn side_of_pair<'c>(pair: Option<&'c Pair>, metric: &str) -> SideMetric<'c> {
+    let Some(pair) = pair else { return SideMetric::Missing };
     let found = pair.metrics.iter().find(|m| m.name == metric);
     match found {
-        Some(metric) => SideNumber::Compared(metric),
-        None if pair.refused.is_some() => SideNumber::Refused(pair.refusal()),
-        None => SideNumber::Missing,
+        Some(metric) => SideMetric::Compared(metric),
+        None if pair.refused.is_some() => SideMetric::Refused(pair.refusal()),
+        None => SideMetric::Missing,
     }
 }
 

@@ -60,17 +60,17 @@ pub(crate) fn describe_device(device: &BlockDevice) -> String {
 }
 
 /// Describes a queue:
-/// `4 hardware queues of 256, scheduler none, cache write back, device queue depth 32`.
+/// `4 hardware queues of 256 requests, scheduler none, cache write back, device queue depth 32`.
 pub(crate) fn describe_queue(queue: &Queue) -> String {
-    let number = |n: &Known<u64>| n.as_ref().map_or_else(|_| "unknown".into(), u64::to_string);
+    let number = |n: &Known<u64>| n.as_ref().map_or_else(|_| "an unknown number of".into(), u64::to_string);
     let queues = match &queue.hardware_queues {
         Ok(1) => "1 hardware queue".to_owned(),
         Ok(n) => format!("{n} hardware queues"),
-        Err(_) => "hardware queues unknown".into(),
+        Err(_) => "an unknown number of hardware queues".into(),
     };
     let word = |word: &Known<String>| word.clone().unwrap_or_else(|_| "unknown".into());
     let mut text = format!(
-        "{queues} of {}, scheduler {}, cache {}",
+        "{queues} of {} requests, scheduler {}, cache {}",
         number(&queue.requests),
         word(&queue.scheduler),
         word(&queue.write_cache)

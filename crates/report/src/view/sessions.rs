@@ -72,14 +72,14 @@ pub(crate) fn list_foot(listing: &Listing) -> Vec<String> {
         out.push(format!("No session matches ({} in all).", show_count(*sessions as f64)));
     } else if *matching > entries.len() as u64 {
         out.push(format!(
-            "The newest {} of {}; --limit 0 shows all.",
+            "The newest {} of {} sessions; --limit 0 shows all.",
             show_count(entries.len() as f64),
             show_count(*matching as f64)
         ));
     }
     if *bytes > MUCH_BYTES {
         out.push(format!(
-            "The session files take {}. Only `fathom delete ID` removes one.",
+            "The session files take {}. fathom keeps a session until `fathom delete ID` removes it.",
             show_bytes(*bytes)
         ));
     }

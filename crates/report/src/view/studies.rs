@@ -347,8 +347,8 @@ fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
         LoadState::Overload => parts.push("overload".into()),
         LoadState::Void => parts.push("void".into()),
     }
-    let why_open = curve.latency_target.as_ref().and_then(|target| point.why_open(target));
-    match (point.met, why_open) {
+    let undecided_reason = curve.latency_target.as_ref().and_then(|target| point.undecided_reason(target));
+    match (point.met, undecided_reason) {
         (Some(met), _) => parts.push(if met { "met".into() } else { "missed".into() }),
         (None, Some(why)) => parts.push(format!("open: {}", why.describe()[0])),
         (None, None) => {}

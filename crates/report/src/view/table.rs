@@ -53,7 +53,7 @@ pub(crate) struct Columns<R> {
     items: Vec<R>,
     pub(crate) headings: Vec<String>,
     /// Whether each column is aligned to the left.
-    is_text: Vec<bool>,
+    is_left_aligned: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
@@ -61,7 +61,7 @@ impl<R> Columns<R> {
     pub(crate) fn new(items: impl IntoIterator<Item = R>) -> Self {
         let items: Vec<R> = items.into_iter().collect();
         let rows = items.iter().map(|_| Vec::new()).collect();
-        Self { items, headings: Vec::new(), is_text: Vec::new(), rows }
+        Self { items, headings: Vec::new(), is_left_aligned: Vec::new(), rows }
     }
 
     /// Adds a column of texts that the items own. Otherwise like [`Self::text`].
@@ -79,9 +79,9 @@ impl<R> Columns<R> {
         self.column(heading.into(), false, field)
     }
 
-    fn column<F: Field>(mut self, heading: String, is_text: bool, field: impl Fn(&R) -> F) -> Self {
+    fn column<F: Field>(mut self, heading: String, is_left_aligned: bool, field: impl Fn(&R) -> F) -> Self {
         self.headings.push(heading);
-        self.is_text.push(is_text);
+        self.is_left_aligned.push(is_left_aligned);
         for (row, item) in self.rows.iter_mut().zip(&self.items) {
             row.push(field(item).field());
         }
@@ -121,7 +121,7 @@ impl<R> Columns<R> {
             order.extend(at);
         }
         let table = Table::new(&self.headings, &order);
-        self.is_text.iter().enumerate().fold(table, |table, (at, left)| table.aligned(at, *left))
+        self.is_left_aligned.iter().enumerate().fold(table, |table, (at, left)| table.aligned(at, *left))
     }
 }
 
@@ -130,7 +130,7 @@ impl<R> Columns<R> {
 pub(crate) struct Table {
     pub(crate) headings: Vec<String>,
     /// Whether each column is aligned to the left.
-    pub(crate) is_text: Vec<bool>,
+    pub(crate) is_left_aligned: Vec<bool>,
     /// The columns to drop if the width is too small, in this order.
     pub(crate) drop_order: Vec<usize>,
     pub(crate) rows: Vec<Vec<String>>,
@@ -148,7 +148,7 @@ impl Table {
         let last = headings.len().saturating_sub(1);
         Self {
             headings: headings.iter().map(|h| h.as_ref().to_owned()).collect(),
-            is_text: (0..headings.len()).map(|at| at == 0 || at == last).collect(),
+            is_left_aligned: (0..headings.len()).map(|at| at == 0 || at == last).collect(),
             drop_order: drop_order.to_vec(),
             rows: Vec::new(),
             is_stacked: false,
@@ -166,7 +166,7 @@ impl Table {
     /// Aligns a column to the left or to the right.
     #[must_use]
     pub(crate) fn aligned(mut self, column: usize, left: bool) -> Self {
-        if let Some(side) = self.is_text.get_mut(column) {
+        if let Some(side) = self.is_left_aligned.get_mut(column) {
             *side = left;
         }
         self

@@ -80,7 +80,7 @@ pub(crate) fn verification_headline(verified: &Verified) -> String {
     let mut parts = Vec::new();
     let is_elsewhere = verified.place.ram.is_none() && !verified.source.starts_with(FROM_DEVICE);
     if verified.verdict() == Verdict::Verified && is_elsewhere {
-        parts.push("not shown to be on the device".into());
+        parts.push("not proven to be on the device".into());
     }
     match verified.failed_writes() {
         0 => {}

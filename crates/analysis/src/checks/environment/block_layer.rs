@@ -37,12 +37,12 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
             above fathom; the rates of the windows, over all streams.",
     formula: formula!(
         "A rate between {least} and {most} of a limit on one of the target's devices has reached the limit: \
-         biased, and the limit is named as the limiter of the result. The upper bound also allows the budget \
-         of {burst}, two slices of the kernel's throttle. Any other limit on these devices in a direction of \
-         the job, and any weight other than the default, is a note. Not checked if a limited device may be \
-         in an unknown part of the stack, or if no limit was found and a limit cannot be read or cgroups \
-         above fathom are not visible, as in a container. Limits of devices do not apply to a network file \
-         system, or to a file system of a virtual machine's host.",
+         biased, and the limit is named as the limiter of the result. The upper bound also allows what the \
+         limit lets through in {burst}, two time slices of the kernel's throttle. Any other limit on these \
+         devices in a direction of the job, and any weight other than the default, is a note. Not checked if \
+         a limited device may be in an unknown part of the stack. If no limit was found, also not checked if \
+         a limit cannot be read or if cgroups above fathom are not visible, as in a container. Limits of \
+         devices do not apply to a network file system, or to a file system of a virtual machine's host.",
         least = Share(1.0 - TOLERANCE_BELOW),
         most = Share(1.0 + TOLERANCE_ABOVE),
         burst = Ns(BURST_NS)
@@ -88,11 +88,16 @@ impl Limit {
 
     /// Describes the limit, such as `reads to 1,000 IOPS (/sys/fs/cgroup/...)`.
     pub(crate) fn describe(&self) -> String {
+        self.describe_with("to")
+    }
+
+    /// Describes the limit with these words before the number, such as `limited to`.
+    fn describe_with(&self, words: &str) -> String {
         let per_s = match self.unit {
             LimitUnit::Bytes => format!("{}/s", show_bytes(self.per_s as u64)),
             LimitUnit::Operations => format!("{} IOPS", show_count(self.per_s)),
         };
-        format!("{}s to {per_s} ({})", self.kind.word(), self.file)
+        format!("{}s {words} {per_s} ({})", self.kind.word(), self.file)
     }
 }
 
@@ -141,7 +146,8 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
             unreadable
         );
     }
-    let mut settings: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
+    let mut settings: Vec<String> =
+        limits.hard.iter().map(|limit| limit.describe_with("limited to")).collect();
     settings.extend(limits.soft);
     finding!(
         Severity::Note,
@@ -289,17 +295,18 @@ pub(super) const TIME_ABOVE_DEVICE: Check = Check {
     reads: "Time of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of the \
             stream; CPU time of the workers and their time waiting for a CPU; also `/proc/pressure/io`.",
     formula: formula!(
-        "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for one, \
-         all per operation, since the counters include the warm-up. Above {TIME_BIASED_ABOVE} and {floor} per \
-         operation (the time in the kernel), the latency is biased; above {TIME_RELABELLED_ABOVE}, the result is \
-         relabelled. Only for direct I/O of which at least {ARRIVED_FROM} of the bytes reached the device. \
-         With other processes on the disk (D01), their device time counts as fathom's: the time above the \
-         device is then a lower bound, so the check can fire but not hold. Operations merged into one request share \
-         its time. Parts of a split operation (more than {ONE_TO_ONE} requests for each) run in parallel, so \
-         their sum is an upper bound. The kernel shows whole ms; if the answer depends on this rounding or on a \
-         split, it is not checked. If the job includes syncs and no limit was reached, waiting for the journal is part of \
-         the number: a note. Not checked if other streams use the device at the same time, since the \
-         device's time for each stream is unknown.",
+        "Share above the device = 1 - device time / sum of latencies - share of the workers' time on a CPU - \
+         share waiting for a CPU. All are per operation, since the counters include the warm-up. Above \
+         {TIME_BIASED_ABOVE} and {floor} per operation (the usual time in the kernel), the latency is \
+         biased; above {TIME_RELABELLED_ABOVE}, the result is relabelled. Only for direct I/O of which at \
+         least {ARRIVED_FROM} of the bytes reached the device. With other processes on the disk (D01), their \
+         device time counts as fathom's: the time above the device is then a lower bound, so the check can \
+         fire but not hold. Operations merged into one request share its time. Parts of a split operation \
+         (more than {ONE_TO_ONE} requests for each) run in parallel, so their sum is an upper bound. The \
+         kernel shows whole ms; if the answer depends on this rounding or on a split, it is not checked. If \
+         the job includes syncs and no limit was reached, waiting for the journal is part of the number: a \
+         note. Not checked if other streams use the device at the same time, since the device's time for \
+         each stream is unknown.",
         floor = Ns(TIME_FLOOR_NS)
     ),
     provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 1000' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\

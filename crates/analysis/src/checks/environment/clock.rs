@@ -41,11 +41,11 @@ pub(super) const TICK_QUANTISED: Check = Check {
             time that tasks of the machine waited for a CPU (`/proc/pressure/cpu`, or the workers' own wait \
             in `/proc/thread-self/schedstat` if that does not exist).",
     formula: formula!(
-        "Biased if more than {AT_TICKS_ABOVE} of the latencies are within {WITHIN} of one, two or \
-         three ticks of 10, 4, 3.33 or 1 ms, and {ABOVE_NEIGHBOURS} times as many as in the \
-         neighbouring bands, while a request took less than {DEVICE_BELOW} ticks in the device and \
-         some task of the machine waited for a CPU in at least {READY_FROM} of the time. A device \
-         that itself takes 4 ms is no finding. Not checked with fewer than {LEAST_OPS} latencies."
+        "Biased if more than {AT_TICKS_ABOVE} of the latencies are within {WITHIN} of one, two or three \
+         ticks of 10, 4, 3.33 or 1 ms, if these are {ABOVE_NEIGHBOURS} times as many as in the neighbouring \
+         bands, and if meanwhile a request took less than {DEVICE_BELOW} ticks in the device and some task \
+         of the machine waited for a CPU in at least {READY_FROM} of the time. A device that itself takes 4 \
+         ms is no finding. Not checked with fewer than {LEAST_OPS} latencies."
     ),
     provoke: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i timeout 9 sh -c 'while :; do :; done' & done\n\
               nice -n 5 fathom run --rw randwrite --cache direct-dsync --depth 1 --time 2s --runs 1 .",
@@ -74,7 +74,7 @@ fn check_tick_quantised(case: &Case) -> Known<Answer> {
     let ops = histograms.iter().map(Histogram::count).fold(0, u64::saturating_add);
     if ops < LEAST_OPS {
         return Err(format!(
-            "{LEAST_OPS} operations are needed to see whether latencies cluster at a tick, and {ops} \
+            "{LEAST_OPS} operations are needed to see whether latencies cluster at a tick, and only {ops} \
              completed"
         ));
     }

@@ -70,7 +70,7 @@ fn check_cpu_bound(case: &Case) -> Known<Answer> {
     }
     let why = match at_ceiling {
         Some(share) => format!(
-            "This is {} of the rate that fathom reaches through this interface without storage",
+            "The rate is {} of the one that fathom reaches through this interface without storage",
             show_share(share)
         ),
         None if on_cpu > CPU_BOUND_ABOVE => {
@@ -199,10 +199,10 @@ pub(in crate::checks) const RUNQUEUE_WAIT: Check = Check {
     reads: "`/proc/thread-self/schedstat` of each worker at its start and end: the second field is the time \
             that it was ready but waited for a CPU.",
     formula: formula!(
-        "That time, without pauses by a quota (D11), divided by the workers' time: above {CPU_WAIT_ABOVE} \
-         biased. Above {CPU_WAIT_VOID_ABOVE} void, since the number mostly depends on other users of the CPUs. If \
-         fathom has more workers than there are CPUs, it competes with itself, and the result is relabelled \
-         `limited by CPU` instead."
+        "Time waiting for a CPU, without pauses by a quota (D11), divided by the workers' time: above \
+         {CPU_WAIT_ABOVE} biased. Above {CPU_WAIT_VOID_ABOVE} void, since the number mostly depends on other \
+         users of the CPUs. If fathom has more workers than there are CPUs, it competes with itself, and the \
+         result is relabelled `limited by CPU` instead."
     ),
     provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
     fix: "Stop other users of the CPUs, use fewer --workers, or give the workers their own CPUs (--cpus).",
@@ -238,7 +238,7 @@ fn check_runqueue_wait(case: &Case) -> Known<Answer> {
     let why = if is_overcommitted {
         format!("{workers} workers share {cpus} {}.", if cpus == 1 { "CPU" } else { "CPUs" })
     } else {
-        "Other threads used the CPUs.".to_owned()
+        "Other threads, of other programs or of fathom, used the CPUs.".to_owned()
     };
     detail!(
         severity,

@@ -329,7 +329,7 @@ fn check_stood_still(case: &Case) -> Known<Answer> {
         let sentence = format!(
             "fathom itself stood still for {}{repetitions}, {} of the runs' time: probably a signal, a \
              freezer or a debugger stopped it, or the whole machine stopped. Stalls and gaps in the time \
-             series may come from that, not from the storage.",
+             series may come from this stop, not from the storage.",
             show_ns(total_ns),
             show_share(part)
         );
@@ -398,15 +398,15 @@ pub(super) const RUNS_DISTURBED: Check = Check {
             and of the disks below it, compared with the charges to fathom's cgroup (see D01), stolen time \
             in `/proc/stat`, and the limits of the cgroups above fathom.",
     formula: formula!(
-        "A run is disturbed if other processes move {rate} MB/s or {MAX_FOREIGN_IOS_PER_S} requests per second on its \
-         disks (and more than {floor} or {REPEAT_FLOOR_IOS} requests), if more than {stolen} of all CPU \
-         time is stolen, or if a limit changed since before the first run. fathom repeats it at the end of \
-         its round, at most twice unless --attempts is given. The last undisturbed attempt counts, and the \
-         finding is a note. The first attempt counts, and the finding is biased, if all attempts were \
-         disturbed, or if fathom repeated nothing because a third of all attempts were disturbed or the \
-         disk was as busy before the first run. The thresholds are rates, since the same traffic is a \
-         smaller share of a faster run. Runs of `--until steady` and of a sweep in order are never \
-         repeated, because a repeat would change the state of the device.",
+        "A run is disturbed if other processes move {rate} MB/s or {MAX_FOREIGN_IOS_PER_S} requests per \
+         second on its disks (and more than {floor} or {REPEAT_FLOOR_IOS} requests), if more than {stolen} \
+         of all CPU time is stolen, or if a limit changed since before the first run. fathom repeats it at \
+         the end of its round, at most twice unless --attempts is given. The last undisturbed attempt \
+         counts, and the finding is a note. The first attempt counts, and the finding is biased, if all \
+         attempts were disturbed, or if fathom repeated nothing because a third of all attempts were \
+         disturbed or the disk was as busy before the first run. The thresholds are rates, since the same \
+         traffic is a smaller share of a faster run. Runs of `--until steady` and of a sweep with a fixed \
+         order of cells are never repeated, because a repeat would change the state of the device.",
         rate = MAX_FOREIGN_BYTES_PER_S / 1e6,
         floor = show_bytes(REPEAT_FLOOR_BYTES),
         stolen = Share(STOLEN_ABOVE)

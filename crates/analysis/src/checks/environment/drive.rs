@@ -123,7 +123,7 @@ fn find_hottest(case: &Case) -> (Option<Sensor>, Known<()>) {
             completeness = completeness.and(Err(format!("{} reports no temperature", drive.name)));
         }
         for (place, sensor) in sensors {
-            let (Some(reading), Some(limit)) = (sensor.now, sensor.most.filter(|m| *m > 0)) else {
+            let (Some(reading), Some(limit)) = (sensor.now, sensor.limit.filter(|m| *m > 0)) else {
                 let missing = if sensor.now.is_none() { "temperature" } else { "limit" };
                 completeness =
                     completeness.and(Err(format!("the drive's sensor {place} reports no {missing}")));
@@ -143,7 +143,7 @@ fn find_hottest(case: &Case) -> (Option<Sensor>, Known<()>) {
 }
 
 /// At this share of the link's bandwidth or above, the link limits the rate. Protocol and queueing take the rest.
-const HOLDS_BACK_FROM: Share = Share(0.5);
+const LIMITS_RATE_FROM: Share = Share(0.5);
 pub(super) const LINK_DEGRADED: Check = Check {
     id: CheckId::D16,
     name: "LINK_DEGRADED",
@@ -152,9 +152,9 @@ pub(super) const LINK_DEGRADED: Check = Check {
             PCI function, or `sata_spd`, `sata_spd_limit` and `hw_sata_spd_limit` of its SATA link.",
     formula: formula!(
         "Fires if the current speed or width is below the largest one. Biased if the measured rate is at \
-         least {HOLDS_BACK_FROM} of what the link carries now (speed times lanes, less 2 of 10 bits up to 5 \
-         GT/s and on SATA, 2 of 130 above), since then the link may limit the number; otherwise a note. \
-         A virtual disk has no link."
+         least {LIMITS_RATE_FROM} of what the link carries now (speed times lanes times the part of the bits \
+         that are data: 8 of 10 up to 5 GT/s and on SATA, 128 of 130 at higher speeds), since then the link \
+         may limit the number; otherwise a note. A virtual disk has no link."
     ),
     provoke: "Put a drive of four lanes into a slot of two, or boot with `libata.force=1.5Gbps`, and run \
               `fathom run --rw read --bs 1m --depth 8 DIR`.",
@@ -207,7 +207,7 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
     // The bytes are divided evenly among several drives, since nothing shows the real division.
     let rate = moved / (case.window_ns() / 1e9) / leaves.len() as f64;
     let part = rate / bytes_per_s;
-    let limits_rate = part >= HOLDS_BACK_FROM;
+    let limits_rate = part >= LIMITS_RATE_FROM;
     let effect = if limits_rate {
         format!("; this rate is {} of what the link carries", show_share(part))
     } else if moved > 0.0 {

@@ -20,9 +20,9 @@ pub(super) const DIRTY_BACKLOG: Check = Check {
     reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, after fathom's own \
             writeback.",
     formula: formula!(
-        "Biased if their sum is above {backlog} at the start of any run: the kernel may write these \
-         data during the run. An idle machine usually has less. The limit does not depend on the \
-         size of the memory, since the time that the disk needs matters.",
+        "Biased if Dirty plus Writeback is above {backlog} at the start of any run: the kernel may write \
+         these data during the run. An idle machine usually has less. The limit does not depend on the size \
+         of the memory, since the time that the disk needs matters.",
         backlog = show_bytes(BACKLOG_BYTES)
     ),
     provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # with /mnt on another file system \
@@ -191,10 +191,10 @@ pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
         "For jobs through the page cache in a guest that reports its free memory to the host (free page \
          reporting of virtio_balloon or hv_balloon). The host takes such memory within seconds, and using it \
          again costs a fault in the host. The growth of the page cache in the runs is compared with the \
-         bytes moved. A note from {TAKEN_FROM}. Biased if the workers also spent at least {NS_PER_BYTE_FROM} \
-         ns of system time per byte, without {SYSTEM_TIME_PER_OPERATION} for each operation: then the host's \
-         memory was part of the rate. The growth is an upper bound: the guest does not know which of its \
-         free pages the host took."
+         bytes moved. A note if it is {TAKEN_FROM} of them or more. Biased if the workers also spent at \
+         least {NS_PER_BYTE_FROM} ns of system time per byte, without {SYSTEM_TIME_PER_OPERATION} for each \
+         operation: then the host's memory was part of the rate. The growth is an upper bound: the guest \
+         does not know which of its free pages the host took."
     ),
     provoke: "In such a guest: `cat FILE > /dev/null; dd if=FILE iflag=nocache count=0; sleep 5; fathom run \
               --rw read --bs 1m --cache buffered --time 400ms --warmup 0s --runs 1 FILE`, and the same \

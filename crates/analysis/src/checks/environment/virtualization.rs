@@ -103,8 +103,8 @@ pub(super) const CLOUD_BURST: Check = Check {
     formula: formula!(
         "Biased if the rate of a disk of a cloud that sells bursts falls from one plateau to another, with \
          at least {FEWEST_ON_EACH_SIDE} intervals on each side of the fall. The second plateau must be at \
-         {FALLS_TO} of the first or less, and as flat as under a limiter: variability up to {FLAT_AFTER} (of \
-         the first up to {FLAT_BEFORE}). The interval on each side of the fall belongs to no plateau. \
+         {FALLS_TO} of the first or less, and as flat as under a limiter: variability up to {FLAT_AFTER} \
+         (first plateau: up to {FLAT_BEFORE}). The interval on each side of the fall belongs to no plateau. \
          Without a fall, it is not checked below {credit} minutes of measuring, because the usual credits \
          last for half an hour or longer. Does not apply to jobs that a rate, pauses or drains hold back.",
         credit = CREDIT_NS / 60e9

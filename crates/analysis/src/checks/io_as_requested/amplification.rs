@@ -168,15 +168,14 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
             idle watch. Also the bytes charged to fathom's own cgroup, and fathom's own count of bytes \
             written.",
     formula: formula!(
-        "The larger of (device bytes - bytes that the disk writes in the same time at the rate of \
-         the idle watch) and the bytes charged to fathom, divided by the bytes written: biased \
-         above {WRITE_AMPLIFIED_ABOVE}. {odd} per run are allowed. Overwriting stays below 1.05 on \
-         ext4 and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 into holes. If the job makes each write stable \
+        "The larger of (device bytes - bytes that the disk writes in the same time at the rate of the idle \
+         watch) and the bytes charged to fathom, divided by the bytes written: biased above \
+         {WRITE_AMPLIFIED_ABOVE}. {odd} per run are allowed. Overwriting stays below 1.05 on ext4 and xfs; \
+         writes of 4 KiB with O_DSYNC reach 1.8, and 2.9 into holes. If the job makes each write stable \
          before the next one, through the page cache, the kernel must write every page that a write touches: \
-         2300 B in sequence take 2.78 bytes for each byte. If these pages explain the bytes within the same \
-         limit, the finding is a note: every program with this pattern writes them, so the rate is that of the \
-         job. Does not apply if D01 \
-         found other processes.",
+         sequential writes of 2300 B cost 2.78 bytes for each byte. If these pages explain the bytes within \
+         the same limit, the finding is a note: every program with this pattern writes them, so the rate is \
+         that of the job. Does not apply if D01 found other processes.",
         odd = show_bytes(FLOOR_BYTES)
     ),
     provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: a journal write \
@@ -325,11 +324,12 @@ pub(super) const PAGES_READ_FIRST: Check = Check {
             device if no cgroup counts them. Only for jobs that write and do not read. Also the \
             sizes and offsets of the plan, and the page size.",
     formula: formula!(
-        "Bytes read by the device / bytes written > {READ_FIRST_ABOVE}, and more than {odd} per run, which the \
-         file system reads for itself. A write to part of a page that is not in memory must read the page \
-         first; a write of a whole page reads nothing. The finding names that cause if the plan has sizes or \
-         offsets that are not multiples of a page. If the page cache is not emptied between runs (`--cold \
-         false`), the reads of the first run are left out, up to the size of the span.",
+        "Biased if bytes read by the device / bytes written > {READ_FIRST_ABOVE}, and the device read more \
+         than {odd} per run, which the file system may read for itself. A write to part of a page that is \
+         not in memory must read the page first; a write of a whole page reads nothing. The finding names \
+         that cause if the plan has sizes or offsets that are not multiples of a page. If the page cache is \
+         not emptied between runs (`--cold false`), the reads of the first run are left out, up to the size \
+         of the span.",
         odd = show_bytes(FLOOR_BYTES)
     ),
     provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is evicted \
@@ -410,7 +410,7 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
 fn first_fill_bytes(case: &Case) -> u64 {
     let is_filled = !case.record.header.plan.cold && case.runs.len() > 1;
     let first = case.runs.first().filter(|ran| is_filled && ran.run.start.repeat == 0);
-    let read = first.and_then(|ran| Some(ran.counted(&case.top_layers().ok()?).ok()?.read.bytes));
+    let read = first.and_then(|ran| Some(ran.layer_io(&case.top_layers().ok()?).ok()?.read.bytes));
     read.unwrap_or(0).min(case.span_bytes())
 }
 

@@ -173,9 +173,9 @@ pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
             of the disks and loop devices below. Also fathom's own mean of operations in flight. Only direct \
             I/O is checked.",
     formula: formula!(
-        "A device accepts nr_requests for each hardware queue, and at most queue_depth. Several disks accept \
-         their sum. A note if more operations were in flight on average: the operations beyond this number \
-         waited in software, and their latency includes that wait."
+        "A device accepts nr_requests for each hardware queue, and at most queue_depth. For several disks, \
+         these numbers are added up. A note if more operations were in flight on average: the operations \
+         beyond this number waited in software, and their latency includes that wait."
     ),
     provoke: "As root on a loop device: `echo 4 > /sys/block/loop0/queue/nr_requests`, then `fathom run --rw \
               randread --bs 4k --depth 32 DIR` on its file system.",

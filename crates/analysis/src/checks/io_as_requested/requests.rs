@@ -133,7 +133,7 @@ fn shared_bounds(case: &Case) -> Known<Option<SharedBounds>> {
     if sharers.is_empty() {
         return Ok(None);
     }
-    let total = case.counted_at_top()?.total();
+    let total = case.top_io_of_all_streams()?.total();
     for kind in Kind::MOVING {
         let (issued, seen) = (case.issued(kind).bytes as f64, case.at_device(kind)?);
         if (seen.least as f64) < (1.0 - SAME_BYTES_WITHIN) * issued {
@@ -278,16 +278,15 @@ pub(super) const SPLIT: Check = Check {
             start of a run to its last completion. Also `queue/max_sectors_kb`, `max_segments` and \
             `chunk_sectors`, and the map of the file's extents.",
     formula: formula!(
-        "Device requests / operations, per direction: biased above {SPLIT_ABOVE}, since up to a tenth of \
-         the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
-         file's extents explain the split, biased above {UNEXPLAINED_ABOVE}. The bytes beyond the \
-         issued ones may be one-sector requests of other processes; that many requests are left \
-         out unless a limit of the queue explains the split. The answer is NOT CHECKED if the \
-         ratio is above {SPLIT_ABOVE} but too low to bias, if the extra requests may be those of a \
-         journal (up to {FLOOR_IOS} per run), or if the bytes of device and operations differ by \
-         more than {same}. If other streams use the device at the same time, the check holds if \
-         the requests stay within the limit even if the others made as few as possible; otherwise \
-         it does not answer.",
+        "Device requests / operations, per direction: biased above {SPLIT_ABOVE}, since up to a tenth of the \
+         operations may cross a border of the file's extents. If neither the limits of the queue nor the \
+         file's extents explain the split, biased above {UNEXPLAINED_ABOVE}. If the device moved more bytes \
+         than were issued, the extra bytes may be one-sector requests of other processes. As many requests \
+         are left out, unless a limit of the queue explains the split. The answer is NOT CHECKED if the \
+         ratio is above {SPLIT_ABOVE} but too low to bias, if the extra requests may be those of a journal \
+         (up to {FLOOR_IOS} per run), or if the bytes of device and operations differ by more than {same}. \
+         If other streams use the device at the same time, the check holds if the requests stay within the \
+         limit even if the others made as few as possible; otherwise it does not answer.",
         same = Share(SAME_BYTES_WITHIN)
     ),
     provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: \
@@ -415,13 +414,13 @@ pub(super) const NOT_RANDOM: Check = Check {
             the orders `uniform` and `once` with direct I/O. If you gave a seed, also the seed, \
             the file and the access settings of the newest stored session of that path.",
     formula: formula!(
-        "Merges / (merges + requests) less the share from chance: the odds that an operation meets a \
-         neighbour among the others in flight are 2 x depth / blocks of the span. Biased above \
-         {MERGED_BEYOND_CHANCE}. {FLOOR_IOS} merges per run are allowed for a journal. Does not apply if \
-         B01 relabelled the size, or to zones visited one at a time. Also biased if the previous session \
-         drew the same offsets: the same seed, file, span, sizes and order. That does not apply to the fixed \
-         seed of another tool if the page cache was bypassed or emptied, since such tools repeat the seed in \
-         each call."
+        "Merges / (merges + requests), less the share that chance explains: 2 x depth / blocks of the span, \
+         the odds that an operation meets a neighbour among the others in flight. Biased above \
+         {MERGED_BEYOND_CHANCE}. {FLOOR_IOS} merges per run are allowed for a journal. Does not apply if B01 \
+         relabelled the size, or to zones visited one at a time. Also biased if the previous session drew \
+         the same offsets: the same seed, file, span, sizes and order. That does not apply to the fixed seed \
+         of another tool if the page cache was bypassed or emptied, since such tools repeat the seed in each \
+         call."
     ),
     provoke: "`fathom run --rw randread --seed 7 FILE`, twice. The part about merges fires only with a \
               layer that sorts and merges writes: chance alone merges no more of fathom's uniform offsets \

@@ -19,8 +19,8 @@ pub(super) const MEAN_OF_RATES: Check = Check {
          the totals: a difference of more than {SAME} invalidates the result. Not checked if intervals were \
          left out to keep the session file small."
     ),
-    provoke: "No command: it would be a bug in fathom. A session file with twice the operations in its first \
-              interval shows it.",
+    provoke: "No command: a finding would be a bug in fathom. A session file with twice the operations in \
+              its first interval shows it.",
     fix: "Report it with the session file: unless the file was changed, this is a bug in fathom.",
     accept: "",
     applies: |_| true,

@@ -106,18 +106,18 @@ fn checks_of_steadiness_skip_loads_that_change_by_design() {
         CHECKS.iter().filter(|c| [CheckId::E01, CheckId::E02, CheckId::E03, CheckId::E04].contains(&c.id))
     {
         let record = check.fires.unwrap_or_else(|| panic!("{} is never made to fire", check.name))();
-        let by_turns = |off_ns: u64| {
+        let with_on_off_load = |off_ns: u64| {
             let mut record = record.clone();
             let arrivals = model::job::Arrivals::OnOff { on_ns: 10_000_000, off_ns };
             record.header.plan.jobs[0].phases[0].streams[0].pace =
                 model::job::Pace::Open { iops: 10_000.0, arrivals };
             record
         };
-        let quick = check.severity(&by_turns(10_000_000));
+        let quick = check.severity(&with_on_off_load(10_000_000));
         assert!(check.severity(&record).is_some() && quick.is_some(), "{}", check.name);
         let mut replayed = record.clone();
         crate::figures::replay::make_replay(&mut replayed, model::job::ReplayPace::Timed, |_| {});
-        for changing in [replayed, by_turns(1_000_000_000)] {
+        for changing in [replayed, with_on_off_load(1_000_000_000)] {
             let answer = check.answer(&changing);
             assert!(matches!(answer, Ok(super::Answer::DoesNotApply)), "{}", check.name);
         }

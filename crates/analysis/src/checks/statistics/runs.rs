@@ -48,7 +48,7 @@ fn check_few_runs(case: &Case) -> Known<Answer> {
     detail!(
         Severity::Note,
         numbers,
-        "{count}: the variation of the number is unknown, so it allows no comparison."
+        "{count}: how much the number varies is unknown, so it cannot be compared with another number."
     )
     .with_fix(in_sweep.then(|| "Measure the cells that matter with `fathom run --runs 5`.".into()))
     .found()

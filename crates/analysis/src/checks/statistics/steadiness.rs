@@ -135,7 +135,8 @@ fn never_steady(case: &Case, rounds: usize) -> Detail {
         show_counted(rounds as u64, "round")
     )
     .with_fix(
-        "Use a larger --max-runs, or a longer --time if the rounds vary. The notes list all rounds."
+        "Use a larger --max-runs, or a longer --time if the rounds vary. The notes list the rates of the \
+         rounds."
             .to_owned(),
     )
     .relabelled(Rename::Condition(format!("not steady after {}", show_counted(rounds as u64, "round"))))
@@ -152,18 +153,18 @@ pub(super) const CLIFF: Check = Check {
     reads: "fathom's count of operations in each interval of a run (up to 32 a second). For the cause, \
             the `stat` file of the topmost device, read every half second during the run.",
     formula: formula!(
-        "The split of a run whose sides differ most on a logarithmic scale (E-divisive) is a step if both \
-         means and both medians differ: by {minute} in runs of a minute or more, {ten} from ten seconds on, \
-         {shorter} below, and by at least {sure} + {more}/n standard errors in a series of n \
-         rates, widened by the correlation of neighbours, and if half of the change happens at \
-         once. (In simulations, noise causes fewer than 1 % false alarms.) Each level is searched \
-         again, so a burst with two cliffs has three levels. If most runs have a step, and the \
-         largest is {STEP_RELABELLED_FROM} or more, the levels become the result's name; otherwise \
-         it is biased. The device's mean latency before and after the step shows the cause, if the \
-         device's counters were read twice on each side. If the latency changed by at least the \
-         square root of the factor by which the rate changed, the cause is in or below the device \
-         (its fast cache is full, garbage collection, heat, a cloud's credits). Otherwise the \
-         cause is above it (a cgroup limit, the CPU, the file system).",
+        "E-divisive finds the moment of a run before and after which the rates differ most, on a logarithmic \
+         scale. It is a step under three conditions. The means and the medians of both sides differ by \
+         {minute} in runs of a minute or more, {ten} from ten seconds on, {shorter} below. They differ by at \
+         least {sure} + {more}/n standard errors in a series of n rates, widened by the correlation of \
+         neighbours. Half of the change happens at once. (In simulations, noise causes fewer than 1 % false \
+         alarms.) Each level is searched again, so a burst with two cliffs has three levels. If most runs \
+         have a step, and the largest is {STEP_RELABELLED_FROM} or more, the levels become the result's \
+         name; otherwise it is biased. The device's mean latency before and after the step shows the cause, \
+         if the device's counters were read twice on each side. If the latency changed by at least the \
+         square root of the factor by which the rate changed, the cause is in or below the device (its fast \
+         cache is full, garbage collection, heat, a cloud's credits). Otherwise the cause is above it (a \
+         cgroup limit, the CPU, the file system).",
         minute = Share(MIN_STEP.minute),
         ten = Share(MIN_STEP.ten_seconds),
         shorter = Share(MIN_STEP.shorter),
@@ -174,8 +175,9 @@ pub(super) const CLIFF: Check = Check {
               its cgroup: `echo \"MAJ:MIN 1000\" > \
               /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a drive with a fast cache: \
               `fathom run --rw write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
-    fix: "Quote each level separately instead of the mean: --warmup past the step for the lasting rate, \
-          --time before it for the burst. `fathom show --explain FILE` prints the rate for each second.",
+    fix: "Quote each level separately instead of the mean: a --warmup that ends after the step gives the \
+          lasting rate, and a --time that ends before it gives the burst. `fathom show --explain FILE` \
+          prints the rate for each second.",
     accept: "Accept it if you want the mixture, such as for a job that runs once.",
     applies: |case| !case.stream.load_changes(),
     ask: Ask::Alone(check_cliff),
@@ -320,7 +322,7 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
 fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
     let all_series = series_of_runs(case)?;
     let warm_up = compare_warm_ups(&all_series)
-        .ok_or("no run has a steady part to compare its beginning with; measure longer")?;
+        .ok_or("no run has a steady part to compare its beginning with; use a longer --time")?;
     let moved = warm_up.mean_with / warm_up.mean_without - 1.0;
     let numbers = evidence([
         ("with_iops", warm_up.mean_with),

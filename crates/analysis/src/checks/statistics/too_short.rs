@@ -90,8 +90,8 @@ fn check_too_short(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biases,
             numbers,
-            "{} were written in total, and the fast cache of such a drive may hold {}: this may be the speed \
-             of that cache alone.",
+            "{} were written in total, and the fast cache of a flash drive of this capacity may hold {}: \
+             this may be the speed of that cache alone.",
             show_bytes(written),
             show_bytes(fast)
         );

@@ -284,26 +284,26 @@ pub(super) const FIRST_TOUCH: Check = Check {
 fn check_first_touch<'a>(case: &Case<'a>) -> Known<Answer> {
     let compare_reads = |probe: Known<(usize, &'a Probe)>| {
         let (_, probe) = probe?;
-        let both = compare_times(&probe.first_ns, &probe.again_ns);
+        let comparison = compare_times(&probe.first_ns, &probe.again_ns);
         let few = || format!("fewer than {MIN_TIMES} blocks were read twice before the runs");
-        both.map(|both| (both, probe)).ok_or_else(few)
+        comparison.map(|comparison| (comparison, probe)).ok_or_else(few)
     };
     let (compared, completeness) =
         split_known(case.probes().map(|probes| probes.into_iter().map(compare_reads).collect()));
     let worst = compared.into_iter().reduce(|a, b| if distance(b.0) > distance(a.0) { b } else { a });
-    let Some((both, probe)) = worst else {
+    let Some((comparison, probe)) = worst else {
         return completeness.and(not_checked("no target was read before the runs"));
     };
     let (first, again) = (median(&probe.first_ns), median(&probe.again_ns));
     let numbers = evidence([
         ("first_p50_ns", first),
         ("again_p50_ns", again),
-        ("again_by_first", both.ratio),
-        ("chance", both.p),
+        ("again_by_first", comparison.ratio),
+        ("chance", comparison.p),
     ]);
-    if distance(both) <= FACTOR.ln() {
+    if distance(comparison) <= FACTOR.ln() {
         completeness?;
-        return holds("The first read of a block took as long as the second.", numbers);
+        return holds("The first read of a block took about as long as the second.", numbers);
     }
     // A burst of another process may slow only the first or only the second reads.
     if let Some(others) =
@@ -315,10 +315,10 @@ fn check_first_touch<'a>(case: &Case<'a>) -> Known<Answer> {
             show_bytes(others.bytes)
         ));
     }
-    let (factor, why) = if both.ratio < 1.0 {
-        (1.0 / both.ratio, "shorter: some lower layer has a cache, or loads blocks on first access")
+    let (factor, why) = if comparison.ratio < 1.0 {
+        (1.0 / comparison.ratio, "shorter: some lower layer has a cache, or loads blocks on first access")
     } else {
-        (both.ratio, "longer: the storage was busy, or a cache answered the first reads")
+        (comparison.ratio, "longer: the storage was busy, or a cache answered the first reads")
     };
     finding!(
         Severity::Biases,
@@ -332,8 +332,8 @@ fn check_first_touch<'a>(case: &Case<'a>) -> Known<Answer> {
 
 /// Returns how far the factor between first and second reads is from 1, as the absolute value of its logarithm; 0 if
 /// chance may explain the factor.
-fn distance(both: TimesComparison) -> f64 {
-    if both.p < CHANCE_BELOW { both.ratio.ln().abs() } else { 0.0 }
+fn distance(comparison: TimesComparison) -> f64 {
+    if comparison.p < CHANCE_BELOW { comparison.ratio.ln().abs() } else { 0.0 }
 }
 
 fn median(times: &[u64]) -> f64 {

@@ -19,9 +19,9 @@ pub(super) const HOLES_READ: Check = Check {
             every run (FIEMAP): holes, and extents that were allocated but never written. If the check \
             already fires before the first run, fathom measures nothing.",
     formula: formula!(
-        "Bytes never written / bytes of the region > {UNWRITTEN_ABOVE}, which is one block at the end of a file \
-         of a few mebibytes. The kernel answers such reads with zeros without asking the disk, even with \
-         O_DIRECT. Block devices have no extents; A05 checks their data."
+        "Void if bytes never written / bytes of the region > {UNWRITTEN_ABOVE}, which is one block at the \
+         end of a file of a few mebibytes. The kernel answers such reads with zeros without asking the disk, \
+         even with O_DIRECT. Block devices have no extents; A05 checks their data."
     ),
     provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
     fix: "Name the directory and let fathom make its own test file. Or, if the contents of the file are worthless, write \
@@ -92,8 +92,8 @@ pub(super) const INLINE_OR_TAIL: Check = Check {
     reads: "The extents of the file at the start of each run (FIEMAP): those marked as stored in the inode \
             or packed with other files.",
     formula: formula!(
-        "Bytes in such extents / bytes of the file > {INLINE_ABOVE}. The packed tail of a file of some \
-         hundred blocks stays below. For a file in its inode, the share is 100 %."
+        "Relabelled if bytes in such extents / bytes of the file > {INLINE_ABOVE}. The packed tail of a file \
+         of some hundred blocks stays below. For a file in its inode, the share is 100 %."
     ),
     provoke: "`mkfs.ext4 -O inline_data IMAGE`, mount it, `head -c 100 /dev/urandom > FILE`, and `fathom run \
               --rw randread --bs 50 --cache buffered FILE`.",
@@ -137,8 +137,8 @@ pub(super) const ENCODED_EXTENTS: Check = Check {
     reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): those marked \
             as encoded or encrypted. Also the bytes that fathom issued and the bytes that the device moved.",
     formula: formula!(
-        "Bytes in such extents / bytes of the file > {ENCODED_ABOVE}. A smaller share changes no rate by more \
-         than the usual variation."
+        "Biased if bytes in such extents / bytes of the file > {ENCODED_ABOVE}. A smaller share changes no \
+         rate by more than the usual variation."
     ),
     provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite \
               --compress 50 --cache buffered DIR`.",
@@ -208,11 +208,12 @@ pub(super) const SHARED_EXTENTS: Check = Check {
     reads: "The number of extents of the file and which of them are shared, at the start of each run and \
             after its final sync (FIEMAP).",
     formula: formula!(
-        "Shared bytes / bytes of the file > {SHARED_ABOVE} before a run, or after it at least \
-         {GROWN_FROM} times as many extents as before and {FEWEST_NEW} more. An overwrite in place changes neither. \
-         The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never written or not \
-         allocated yet, since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored compressed, \
-         since such extents are short (A07), or if the job trims."
+        "Biased if shared bytes / bytes of the file > {SHARED_ABOVE} before a run, or if the file has at \
+         least {GROWN_FROM} times as many extents after a run as before and {FEWEST_NEW} more. An overwrite \
+         in place changes neither. The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the \
+         file was never written or not allocated yet, since filling it splits extents in place (B16), if \
+         more than {ENCODED_ABOVE} is stored compressed, since such extents are short (A07), or if the job \
+         trims."
     ),
     provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE FILE`. \
               Or `fathom run --rw randwrite DIR` on btrfs.",

@@ -45,7 +45,7 @@ pub(in crate::checks) const COUNTERS_BLIND: Check = Check {
 };
 
 fn check_counters_blind(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let device = case.counted_at_top();
+    let device = case.top_io_of_all_streams();
     let device = device.map_err(|why| format!("this number could not be compared with the device: {why}"))?;
     if !case.sharers(&case.top_layers()?).is_empty() {
         let unknown = ARRIVED.iter().find_map(|id| earlier.answer(*id)?.as_ref().err());
@@ -80,24 +80,22 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
     reads: "Bytes and operations that fathom issued, the `stat` files of the devices, and the io counters of \
             fathom's own cgroup, each from start to stop of every run.",
     formula: formula!(
-        "Void if (1) the cgroup was charged more bytes than the disk moved (writes through the \
-         page cache count until the final sync), (2) direct operations moved more bytes than the \
-         disk, (3) direct operations moved more bytes than the cgroup was charged although the \
-         disk moved them, or (4) the disk counted fewer requests and merges than direct \
-         operations, each by more than {WITHIN} and the I/O in flight. (3) does not apply to \
-         writes on file systems that charge them to their own threads, and (4) not if requests are \
-         more than {MERGED_ABOVE} times as large as operations (B01). (1) also allows {floor} per \
-         run, and for sequential reads through the page cache {windows} windows of read-ahead per \
-         worker and run, which are charged but still in flight when the counters are read. Double \
-         charges are subtracted first: io_uring first submits without waiting, and the kernel \
-         also charges attempts that it refuses. It refuses requests that must be split, and \
-         requests that find the device's queue full (nr_requests); a note reports a full queue. \
-         (1) is only a note if the operations are direct and the device moved everything that \
-         fathom issued. On a quiet disk these counts are equal to the byte. If A01, A02, A04, A06, \
-         A07, A09, A12 or A18 explains missing bytes, only (1) is checked; extra bytes belong to \
-         D01, B03 and B04. If several streams use one device, the sums do not show whose count is \
-         wrong, so only the bytes that a stream issued and the kernel's count for its own workers \
-         are compared.",
+        "Void if (1) the cgroup was charged more bytes than the disk moved (writes through the page cache \
+         count until the final sync), (2) direct operations moved more bytes than the disk, (3) direct \
+         operations moved more bytes than the cgroup was charged although the disk moved them, or (4) the \
+         disk counted fewer requests and merges than direct operations, each by more than {WITHIN} and the \
+         I/O in flight. (3) does not apply to writes on file systems that charge them to their own threads, \
+         and (4) does not apply if requests are more than {MERGED_ABOVE} times as large as operations (B01). \
+         (1) also allows {floor} per run, and for sequential reads through the page cache {windows} windows \
+         of read-ahead per worker and run, which are charged but still in flight when the counters are read. \
+         Double charges are subtracted first: io_uring first submits without waiting, and the kernel also \
+         charges attempts that it refuses. It refuses requests that must be split, and requests that find \
+         the device's queue full (nr_requests); a note reports a full queue. (1) is only a note if the \
+         operations are direct and the device moved everything that fathom issued. On a quiet disk these \
+         counts are equal to the byte. If A01, A02, A04, A06, A07, A09, A12 or A18 explains missing bytes, \
+         only (1) is checked; extra bytes belong to D01, B03 and B04. If several streams use one device, the \
+         sums do not show whose count is wrong, so only the bytes that a stream issued and the kernel's \
+         count for its own workers are compared.",
         floor = show_bytes(FLOOR_BYTES),
         windows = traffic::READ_AHEAD_WINDOWS
     ),
@@ -242,9 +240,9 @@ impl Ledger {
     fn from_case(case: &Case) -> Known<Self> {
         let device = case.device_io()?;
         let disks = case.shared_layers()?;
-        let shared = case.counted(&disks)?;
+        let shared = case.layer_io(&disks)?;
         let synced =
-            case.runs.iter().map(|r| Some(r.counted_until(Moment::Synced, &disks).ok()?.write.bytes));
+            case.runs.iter().map(|r| Some(r.layer_io_until(Moment::Synced, &disks).ok()?.write.bytes));
         let written_until_sync =
             if case.stream.cache.is_direct() { None } else { synced.sum::<Option<u64>>() };
         let largest = f64::from(case.stream.access.largest_bytes());
@@ -388,8 +386,8 @@ pub(super) const UNACCOUNTED: Check = Check {
 };
 
 fn check_unaccounted(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let Some(from) = counted_from(case) else { return decide_by_pages(case, earlier) };
-    match decide_by_calls(case, from) {
+    let Some(least_share) = least_counted_share(case) else { return decide_by_pages(case, earlier) };
+    match decide_by_calls(case, least_share) {
         Ok(Answer::Undecided(_)) | Err(_) if case.does(Kind::Read) && case.on_device() => {
             decide_by_pages(case, earlier)
         }
@@ -399,7 +397,7 @@ fn check_unaccounted(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 /// Returns the share of the issued bytes that the kernel must have counted in system calls. `None`
 /// if the count proves nothing about the stream's engine.
-fn counted_from(case: &Case) -> Option<Share> {
+fn least_counted_share(case: &Case) -> Option<Share> {
     let stream = &case.stream;
     let engine = stream.engine.as_str();
     if COUNTED.contains(&engine) {
@@ -417,7 +415,7 @@ fn counted_from(case: &Case) -> Option<Share> {
 }
 
 /// Decides by the kernel's count of bytes that system calls moved. I/O on fathom's own files only increases the count.
-fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
+fn decide_by_calls(case: &Case, enough_share: Share) -> Known<Answer> {
     let streams = case.phase_streams().len();
     let (mut least_share, mut is_undecided) = (1.0_f64, false);
     for (kind, key) in [(Kind::Read, "rchar:"), (Kind::Write, "wchar:")] {
@@ -426,13 +424,13 @@ fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
             // The process-wide count includes all streams, so use the count of the stream's own workers.
             let count: fn(&ThreadIo) -> u64 = if kind == Kind::Read { |io| io.rchar } else { |io| io.wchar };
             let own = case.counted_by_workers(case.stream_index, count);
-            let enough = |bytes: u64| bytes as f64 >= from.0 * issued as f64;
+            let enough = |bytes: u64| bytes as f64 >= enough_share.0 * issued as f64;
             is_undecided |= enough(own.most) && !enough(own.least);
             own.most
         } else {
             sum_over_runs(case, |ran| growth_in_run(ran, IO_FILE, |text| number_of_key(text, key)))?
         };
-        if (moved as f64) < from.0 * issued as f64 {
+        if (moved as f64) < enough_share.0 * issued as f64 {
             return finding!(
                 Severity::Invalidates,
                 evidence([("issued_bytes", issued as f64), ("moved_bytes", moved as f64)]),

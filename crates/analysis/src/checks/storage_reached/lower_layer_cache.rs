@@ -6,7 +6,7 @@
 //!    fathom.
 //! 3. If other streams of the phase use the chain, subtracts the bytes that they submitted and decides by bounds.
 //! 4. Reads of never-written blocks of an image are named as the cause instead of a cache.
-use crate::case::{COUNTS_AT_ALL, SAME_BYTES_WITHIN};
+use crate::case::{MIN_CHARGED_SHARE, SAME_BYTES_WITHIN};
 use crate::checks::prelude::*;
 use model::evidence::TargetState;
 
@@ -69,7 +69,7 @@ fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.sharers(&chain(case)).is_empty() {
         return check_shared_chain(case, sides);
     }
-    let (top, leaf) = (case.counted(&tops)?, case.counted(&leaves)?);
+    let (top, leaf) = (case.layer_io(&tops)?, case.layer_io(&leaves)?);
     let whole_chain = arrived_below(case, sides, &top);
     let single_layer = || find_lossy_layer(case, all_stored, &tops);
     if let Some(finding) = whole_chain.clone().ok().and_then(Result::err).or_else(single_layer) {
@@ -82,7 +82,7 @@ fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 /// Returns the finding about a layer whose I/O did not arrive at the layers directly below it. Unknown parts of the stack are ignored.
 fn find_lossy_layer(case: &Case, all_stored: bool, tops: &[&Layer]) -> Option<Detail> {
-    let top = case.counted(tops).ok()?;
+    let top = case.layer_io(tops).ok()?;
     steps(case).into_iter().find_map(|(upper, lower)| {
         arrived_below(case, Sides { upper: &[upper], lower: &lower, all_stored }, &top).ok()?.err()
     })
@@ -124,7 +124,7 @@ fn check_shared_chain(case: &Case, sides: Sides) -> Known<Answer> {
     let (mut is_undecided, mut least_arrived, mut numbers) = (false, 1.0_f64, evidence([]));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let at_upper = case.at_device(kind)?;
-        let done = flow_of(&case.counted_together(lower)?, kind).bytes;
+        let done = flow_of(&case.layer_io_of_all_streams(lower)?, kind).bytes;
         let charged = if kind == Kind::Read { case.charged_reads_on(lower) } else { None };
         let done = charged.map_or(done, |charged| charged.min(done));
         let others = case.submitted_by_sharers(kind, lower);
@@ -138,7 +138,7 @@ fn check_shared_chain(case: &Case, sides: Sides) -> Known<Answer> {
             .shared_layers()
             .is_ok_and(|t| t.iter().all(|t| upper.iter().any(|own| own.stat_file == t.stat_file)));
         if same_top && can_tell && !may_be_kept(case, kind, lower) {
-            let missing = flow_of(&case.counted_together(upper)?, kind).bytes.saturating_sub(done);
+            let missing = flow_of(&case.layer_io_of_all_streams(upper)?, kind).bytes.saturating_sub(done);
             least = least.max(at_upper.least.saturating_sub(missing));
         }
         let flow = |bytes| BlockFlow { bytes, ..BlockFlow::default() };
@@ -181,7 +181,7 @@ fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
 /// two directions, returns the smaller share. Ignores a direction in which the upper layers carried at most
 /// [`MATTERS_ABOVE`] of the bytes in `all`.
 fn arrived_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Result<f64, Detail>> {
-    let (upper_stat, lower_stat) = (case.counted(sides.upper)?, case.counted(sides.lower)?);
+    let (upper_stat, lower_stat) = (case.layer_io(sides.upper)?, case.layer_io(sides.lower)?);
     let (mut least_arrived, mut completeness) = (1.0_f64, Ok(()));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let mut flows = Flows { upper: flow_of(&upper_stat, kind), lower: flow_of(&lower_stat, kind) };
@@ -225,12 +225,12 @@ fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows
     }
     let (mut upper, mut lower) = (BlockFlow::default(), BlockFlow::default());
     for layer in sides.upper {
-        let done = flow_of(&case.counted(&[layer])?, kind);
+        let done = flow_of(&case.layer_io(&[layer])?, kind);
         let own = charged(case, kind, layer, done.bytes).unwrap_or(done.bytes);
         upper = upper.plus(&at_most(done, own));
     }
     for layer in sides.lower {
-        let done = flow_of(&case.counted(&[layer])?, kind);
+        let done = flow_of(&case.layer_io(&[layer])?, kind);
         let own = if is_below_cached_image(case, layer) {
             charged(case, kind, layer, done.bytes.min(upper_bytes)).map_err(|why| {
                 format!(
@@ -265,7 +265,7 @@ fn at_most(done: BlockFlow, bytes: u64) -> BlockFlow {
 /// later and charged to no process.
 fn charged(case: &Case, kind: Kind, layer: &Layer, possible: u64) -> Known<u64> {
     let own = case.charged_on(&[layer])?.bytes[cgroup_slot(kind)];
-    let least = if kind == Kind::Write { ARRIVED_FROM.0 } else { COUNTS_AT_ALL };
+    let least = if kind == Kind::Write { ARRIVED_FROM.0 } else { MIN_CHARGED_SHARE };
     if (own as f64) < least * possible as f64 {
         let (own, possible) = (show_bytes(own), show_bytes(possible));
         return Err(format!("only {own} of {possible} were charged to fathom's cgroup"));

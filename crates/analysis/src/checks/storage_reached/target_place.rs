@@ -140,7 +140,7 @@ fn divide_share<'a>(case: &Case<'a>, layers: &[&'a Layer], part: f64) -> Known<V
         return Ok(vec![(one, part)]);
     }
     let requests = |layer: &'a Layer| {
-        let done = case.counted(&[layer])?;
+        let done = case.layer_io(&[layer])?;
         let own_kinds = Kind::MOVING.into_iter().filter(|kind| case.does(*kind));
         Ok((layer, own_kinds.map(|kind| flow_of(&done, kind).ios as f64).sum()))
     };

@@ -32,10 +32,10 @@ pub const FRESH_RUNS: usize = 5;
 
 /// Minimum number of pairs of successive runs of one cell for an estimate of the noise between runs. Five runs of one
 /// cell make four pairs.
-pub const FEWEST_REPEATS: usize = 4;
+pub const FEWEST_NOISE_PAIRS: usize = 4;
 
 /// Minimum number of pairs of successive runs of one cell, over all cells, for deciding a race before its time is up.
-const REPEATS_TO_DECIDE: usize = 8;
+const PAIRS_TO_DECIDE: usize = 8;
 
 /// A cell of a race with its runs so far.
 #[derive(Clone, Debug, Default)]
@@ -255,7 +255,7 @@ impl Race {
     fn fit_levels(&self) -> Levels {
         let runs: Vec<Vec<ScoredRun>> = self.cells.iter().map(RacingCell::scored_runs).collect();
         let levels = Levels::fit(&runs, &[]);
-        if levels.pairs >= REPEATS_TO_DECIDE {
+        if levels.pairs >= PAIRS_TO_DECIDE {
             return levels;
         }
         let fresh = self
@@ -293,7 +293,7 @@ impl Race {
     }
 
     /// Returns the cells that the next round of an adaptive search measures: the best cell, and the cells that may be
-    /// faster by more than the tolerance. All cells while there are fewer than [`REPEATS_TO_DECIDE`] pairs of repeats.
+    /// faster by more than the tolerance. All cells while there are fewer than [`PAIRS_TO_DECIDE`] pairs of repeats.
     /// Empty if the race is decided.
     pub(super) fn choose_contenders(&self) -> Vec<usize> {
         let levels = self.fit_levels();
@@ -301,7 +301,7 @@ impl Race {
         if self.without_failures().nth(1).is_none() {
             return if self.round + 1 < FEWEST_ROUNDS { vec![best] } else { Vec::new() };
         }
-        if levels.pairs < REPEATS_TO_DECIDE && self.round > 0 {
+        if levels.pairs < PAIRS_TO_DECIDE && self.round > 0 {
             return self.without_failures().map(|(at, _)| at).collect();
         }
         let open = self.bounds(&levels, best).into_iter().filter(|(_, bound)| *bound > self.tolerance);
@@ -342,7 +342,7 @@ impl Race {
 
     /// Whether cells were repeated often enough to know the noise.
     pub fn knows_its_noise(&self) -> bool {
-        self.fit_levels().pairs >= FEWEST_REPEATS
+        self.fit_levels().pairs >= FEWEST_NOISE_PAIRS
     }
 
     /// Turns a difference of scores into a share: how much higher a rate is, or how much lower a latency.
@@ -499,7 +499,7 @@ const MANY_PAIRS: usize = 30;
 const COMMON_NOISE_WEIGHT: f64 = 2.0;
 
 /// Factor by which trimming increases the variance of normal noise.
-const TRIMMED_VARIANCE: f64 = 1.1;
+const TRIMMING_VARIANCE_FACTOR: f64 = 1.1;
 
 const FIT_ITERATIONS: usize = 5;
 
@@ -585,7 +585,7 @@ impl Levels {
             let own = trimmed_variance(&without_states(runs, &states)) * correction(fewest);
             let count = runs.len() as f64;
             let common = variance(if runs.len() < MANY_RUNS { overall } else { frequent });
-            let common = if runs.len() < TRIM_DIVISOR { common } else { TRIMMED_VARIANCE * common };
+            let common = if runs.len() < TRIM_DIVISOR { common } else { TRIMMING_VARIANCE_FACTOR * common };
             let mixed =
                 (COMMON_NOISE_WEIGHT * common + (count - 1.0) * own) / (COMMON_NOISE_WEIGHT + count - 1.0);
             (count > 0.0).then(|| Level { value: *value, variance: common.max(mixed), runs: count })

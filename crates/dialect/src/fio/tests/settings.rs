@@ -501,7 +501,7 @@ fn an_identical_sequence_repeats_each_offset() {
     assert_eq!(stream("rw=randread rw_sequencer=identical").line.times, 1);
     assert_eq!(stream("rw=read rw_sequencer=identical").line.times, 1);
     refused("rw=randrw:8 rw_sequencer=identical", &["single direction"]);
-    refused("rw=randread:8 bsrange=4k-8k rw_sequencer=identical", &["single direction and block size"]);
+    refused("rw=randread:8 bsrange=4k-8k rw_sequencer=identical", &["a single block size"]);
     refused("rw=randread:8 rw_sequencer=both", &["sequential or identical"]);
 }
 

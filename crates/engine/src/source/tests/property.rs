@@ -5,18 +5,18 @@ use model::job::{Line, Mix, PerKind, Positions, Strided, ThinkLaw};
 use proptest::prelude::*;
 
 /// Sizes: usually a multiple of the unit, in rare cases an arbitrary number.
-fn some(unit: u32, most: u32) -> impl Strategy<Value = u32> {
+fn usual_size(unit: u32, most: u32) -> impl Strategy<Value = u32> {
     prop_oneof![200 => (1..=most).prop_map(move |k| k * unit), 1 => 0..100_000_u32, 1 => Just(u32::MAX)]
 }
 
 /// Distances: zero or a multiple of the unit, in rare cases an arbitrary number.
-fn far(unit: u32) -> impl Strategy<Value = u64> {
-    let some = (0..60_u64).prop_map(move |k| k * u64::from(unit));
-    prop_oneof![100 => Just(0), 100 => some, 1 => 0..1_000_000_u64, 1 => any::<u64>()]
+fn usual_distance(unit: u32) -> impl Strategy<Value = u64> {
+    let multiple = (0..60_u64).prop_map(move |k| k * u64::from(unit));
+    prop_oneof![100 => Just(0), 100 => multiple, 1 => 0..1_000_000_u64, 1 => any::<u64>()]
 }
 
 fn sizes(unit: u32) -> impl Strategy<Value = Sizes> {
-    let size = move || some(unit, 20);
+    let size = move || usual_size(unit, 20);
     prop_oneof![
         60 => size().prop_map(Sizes::Fixed),
         20 => (size(), size()).prop_map(|(a, b)| Sizes::Range(a.min(b), a.max(b).saturating_mul(2))),
@@ -36,16 +36,15 @@ fn steps(unit: u32) -> impl Strategy<Value = Steps> {
         Just(Start::Spread),
         Just(Start::Same),
         Just(Start::Interlocked),
-        far(unit).prop_map(Start::Every)
+        usual_distance(unit).prop_map(Start::Every)
     ];
-    (far(unit), far(unit), any::<bool>(), start).prop_map(|(stride_bytes, hole_bytes, backwards, start)| {
-        Steps { stride_bytes, hole_bytes, backwards, start }
-    })
+    (usual_distance(unit), usual_distance(unit), any::<bool>(), start).prop_map(
+        |(stride_bytes, hole_bytes, backwards, start)| Steps { stride_bytes, hole_bytes, backwards, start },
+    )
 }
 
 fn order(unit: u32) -> impl Strategy<Value = Order> {
-    let size =
-        prop_oneof![5 => number(40.0).prop_map(ZoneSize::Percent), 1 => far(unit).prop_map(ZoneSize::Bytes)];
+    let size = prop_oneof![5 => number(40.0).prop_map(ZoneSize::Percent), 1 => usual_distance(unit).prop_map(ZoneSize::Bytes)];
     let zone = (number(100.0), size).prop_map(|(access_percent, size)| Zone { access_percent, size });
     prop_oneof![
         8 => steps(unit).prop_map(Order::Sequential),
@@ -68,7 +67,7 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
     let mix = mix.prop_map(|(read_percent, trim_percent)| Mix::from_percents(read_percent, trim_percent));
     let sizes =
         (sizes(unit), sizes(unit), sizes(unit)).prop_map(|(read, write, trim)| PerKind { read, write, trim });
-    let reply = (prop_oneof![3 => Just(0), 1 => some(unit, 20)], any::<bool>());
+    let reply = (prop_oneof![3 => Just(0), 1 => usual_size(unit, 20)], any::<bool>());
     let delay = prop_oneof![6 => Just(0), 1 => 1..1000_u64];
     let positions = prop_oneof![3 => Just(Positions::Shared), 1 => Just(Positions::Own)];
     let consecutive = prop_oneof![3 => Just(1), 1 => 0..5_u32];
@@ -79,7 +78,7 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
         1 => (0..1000_u64).prop_map(|median_ns| ThinkLaw::Lognormal { median_ns }),
     ];
     let order = (order(unit), positions, consecutive, runs);
-    (0..4_u32, order, mix, sizes, far(unit), 0..4_u32, (delay, law), reply).prop_map(
+    (0..4_u32, order, mix, sizes, usual_distance(unit), 0..4_u32, (delay, law), reply).prop_map(
         |(weight, order, mix, sizes, align_bytes, burst, (delay_ns, delay_law), reply)| {
             let (order, positions, consecutive, (run_length, interleaved)) = order;
             let (reply_bytes, writes_after_trims) = reply;
@@ -129,13 +128,13 @@ fn any_stream(unit: u32) -> impl Strategy<Value = Stream> {
         prop_oneof![5 => Just(1), 1 => 2..9_u32],
         any::<bool>(),
     ));
-    let span = prop_oneof![3 => Just(u64::MAX), 1 => some(unit, 400).prop_map(|s| u64::from(s) + 30)];
+    let span = prop_oneof![3 => Just(u64::MAX), 1 => usual_size(unit, 400).prop_map(|s| u64::from(s) + 30)];
     let zones = (1..20_u64, 20..40_u64, 0..3_u64).prop_map(move |(bytes, range, skip)| {
         let units = |n: u64| n * u64::from(unit);
         Strided { bytes: units(bytes), range_bytes: units(range), skip_bytes: units(skip) }
     });
     let strided = prop_oneof![7 => Just(None), 1 => zones.prop_map(Some)];
-    (far(unit), (span, strided), lines, 1..4_usize, sharing, pace(), flush).prop_map(
+    (usual_distance(unit), (span, strided), lines, 1..4_usize, sharing, pace(), flush).prop_map(
         |(offset_bytes, (span_bytes, strided), lines, targets, mut sharing, pace, flush)| {
             if let Sharing::Weighted(weights) = &mut sharing {
                 weights.truncate(targets);

@@ -172,14 +172,14 @@ fn syncs_after_a_fraction_of_writes_are_evenly_spread() {
     }
 }
 
-/// Returns the index of dispersion of the number of arrivals per interval of `stretch_ns`.
-fn dispersion(times: &[u64], stretch_ns: u64) -> f64 {
-    let last = times.last().copied().unwrap_or(0) / stretch_ns;
+/// Returns the index of dispersion of the number of arrivals per interval of `interval_ns`.
+fn dispersion(times: &[u64], interval_ns: u64) -> f64 {
+    let last = times.last().copied().unwrap_or(0) / interval_ns;
     let mut counts = vec![0.0; last as usize];
     times
         .iter()
-        .filter(|at| **at / stretch_ns < last)
-        .for_each(|at| counts[(at / stretch_ns) as usize] += 1.0);
+        .filter(|at| **at / interval_ns < last)
+        .for_each(|at| counts[(at / interval_ns) as usize] += 1.0);
     let mean = counts.iter().sum::<f64>() / counts.len() as f64;
     counts.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / counts.len() as f64 / mean
 }
@@ -206,9 +206,9 @@ fn bursty_arrivals_have_the_theoretical_rate_and_dispersion() {
     is(rate(&times), iops, 0.05);
     // An interrupted Poisson process: Fischer and Meier-Hellstern (1993).
     let (change, on) = (1.0 / 0.005 + 1.0 / 0.015, 0.25);
-    for stretch in [0.01, 0.1] {
-        let x: f64 = change * stretch;
+    for interval_s in [0.01, 0.1] {
+        let x: f64 = change * interval_s;
         let theory = 1.0 + 2.0 * iops * (1.0 - on) / on / change * (1.0 - (1.0 - (-x).exp()) / x);
-        is(dispersion(&times, (stretch * 1e9) as u64), theory, 0.12);
+        is(dispersion(&times, (interval_s * 1e9) as u64), theory, 0.12);
     }
 }

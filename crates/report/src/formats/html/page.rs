@@ -276,7 +276,8 @@ pub(super) fn table(caption: &str, table: &Table) -> String {
     if table.rows.iter().all(|cells| is_title(&shown, cells)) {
         return String::new();
     }
-    let heading = |at: &usize| TableCell { text: heading(&table.headings[*at]), is_left: table.is_text[*at] };
+    let heading =
+        |at: &usize| TableCell { text: heading(&table.headings[*at]), is_left: table.is_left_aligned[*at] };
     let headings = shown.iter().map(heading).collect();
     let rows = table.rows.iter().map(|cells| table_row(table, &shown, cells));
     let shown_headings: Vec<&str> = shown.iter().map(|at| table.headings[*at].as_str()).collect();
@@ -295,7 +296,7 @@ fn table_row(table: &Table, shown: &[usize], cells: &[String]) -> TableRow {
     let kept = if is_title { 1 } else { shown.len() };
     let cell = |at: &usize| {
         let content = if is_title { text(*at).trim_end_matches(':') } else { text(*at) };
-        TableCell { text: with_micro_sign(content.trim()), is_left: table.is_text[*at] }
+        TableCell { text: with_micro_sign(content.trim()), is_left: table.is_left_aligned[*at] }
     };
     TableRow {
         cells: shown.iter().take(kept).map(cell).collect(),

@@ -58,7 +58,7 @@ fn single_result(report: &Report, result: &Measured) -> String {
 
 /// Explains the picture of a ledger.
 const LEDGER_EXPLAINED: &str = "From the top: what fathom issued, what the kernel charged to it, and what each block device completed, including warm-up \
-                      and drain. Fewer operations with equal bytes: they were merged; more: split. Fewer bytes: a cache or the file system handled the rest.";
+                      and drain. Fewer operations with equal bytes: they were merged; more: split. Fewer bytes: a layer above did not pass on the rest, for example a cache.";
 
 /// Returns the notes on the time series: how to use its plot, whether the rate was steady, and which runs were measured again.
 fn time_series_notes(result: &Measured) -> Vec<String> {

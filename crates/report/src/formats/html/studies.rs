@@ -182,7 +182,7 @@ pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
     let mut body = full_table(report, "All figures of all interfaces");
     body += &page::facts(&missing.collect::<Vec<_>>());
     let legend = "synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; \
-                  device: bytes that it moved for all processes, for each byte read or written.";
+                  device: bytes that the device moved, for all processes, per byte read or written.";
     out + &card("All figures", &[legend, OTHER_BLOCK_SIZES], &body)
 }
 
@@ -661,7 +661,7 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
     let voids = cells.iter().filter(|c| marks.is_void(c)).count();
     let gaps = if curves.is_empty() { "" } else { ", so the lines have gaps" };
     let withheld =
-        (voids > 0).then(|| format!("{voids} of {} settings have no valid number{gaps}.", cells.len()));
+        (voids > 0).then(|| format!("Settings without a valid number: {voids} of {}{gaps}.", cells.len()));
     let lead: Vec<String> = std::iter::once(describe_choice(work)).chain(knees).chain(withheld).collect();
     card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&cells, work.measure, marks, None)))
 }
@@ -926,7 +926,7 @@ fn a_map_withholds_invalid_values_and_explains_it() -> Result<(), Box<dyn std::e
         );
     }
     let cards = sweep_cards(&report, &sweep);
-    assert!(cards.contains("1 of 9 settings have no valid number, so the lines have gaps."), "{cards}");
+    assert!(cards.contains("Settings without a valid number: 1 of 9, so the lines have gaps."), "{cards}");
     // The lowest latency is invalid.
     let mut by_latency = sweep.clone();
     by_latency.works.iter_mut().for_each(|work| work.measure = Measure::P99);

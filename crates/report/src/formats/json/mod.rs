@@ -26,7 +26,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "json",
     content: Content::Json,
     has_brief: false,
-    report: writer("every value, with key names that stay the same (format 1)", write),
+    report: writer("every value, with stable key names (format 1)", write),
     comparison: writer("everything, for programs", write),
     comparisons: writer("everything, for programs", write),
     plan: None,

@@ -78,7 +78,7 @@ fn show_command(out: &mut Page, report: &Report, command: &CommandResult) {
     }
     let memory = run.peak_bytes.as_ref().map_or_else(Clone::clone, |bytes| show_bytes(*bytes));
     let cpu = [run.user_seconds, run.system_seconds].map(time);
-    let used = format!("{}; CPU {} user, {} system; memory {memory}", time(run.seconds), cpu[0], cpu[1]);
+    let used = format!("{}; CPU {} user, {} system; peak memory {memory}", time(run.seconds), cpu[0], cpu[1]);
     fact(out, "used", &used);
     fact(out, "calls", &format!("{}; {}", describe_calls(run), describe_syncs(&run.syncs)));
     let moved = |device: &&DeviceUse| device.read_bytes + device.written_bytes > 0;

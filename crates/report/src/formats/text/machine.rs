@@ -434,7 +434,7 @@ fn a_disk_shows_known_and_unknown_facts() {
     for expected in [
         "sda  1 TiB, disk, SPINNER 9000, serial S1, SATA (6.0 Gbps), driver sd, rotating",
         "512 logical, 4K physical; requests to 1.25 MiB (hardware unknown); read-ahead 128 KiB; no discards",
-        "1 hardware queue of 256, scheduler mq-deadline, cache write back, device queue depth 32, not counted",
+        "1 hardware queue of 256 requests, scheduler mq-deadline, cache write back, device queue depth 32, not counted",
         "by no program",
         "Without a size: loop0",
     ] {

@@ -37,7 +37,7 @@ const NOT_JUDGED: &str = "not judged";
 
 pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    let all = style.detail == Detail::All;
+    let is_verbose = style.detail == Detail::All;
     if style.detail == Detail::Brief {
         show_quick(&mut out, "", report);
         // Only the answer to the conditions of `--fail-if` is printed above the table.
@@ -55,10 +55,10 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     }
     if let Studied::Commands(results) = &report.study {
         show_answer(&mut out, report);
-        commands::show(&mut out, report, results, all);
+        commands::show(&mut out, report, results, is_verbose);
         return out.write(to);
     }
-    if all {
+    if is_verbose {
         return write_verbose(out, report, style, to);
     }
     let head_findings = findings::head_findings(report);
@@ -86,7 +86,12 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
 /// Draws the worst findings and the foot in the lines that `out` leaves of `max_lines`. If there is
 /// too little room for a finding, shortens each note to one line, then leaves out the last notes. A
 /// page narrower than [`SCREEN_COLUMNS`] has a finding even if it becomes longer than `max_lines`.
-fn draw_findings_and_foot(out: &Page, report: &Report, head: &[Checked], max_lines: usize) -> (Page, Page) {
+fn draw_findings_and_foot(
+    out: &Page,
+    report: &Report,
+    head_findings: &[Checked],
+    max_lines: usize,
+) -> (Page, Page) {
     let notes = report.notes.len();
     // Never leave out a single note, because the line that counts it would be as long.
     let fewer = (0..notes.saturating_sub(1)).rev().map(|notes| (notes, 1));
@@ -97,7 +102,7 @@ fn draw_findings_and_foot(out: &Page, report: &Report, head: &[Checked], max_lin
         let lines = max_lines.saturating_sub(out.lines() + foot.lines());
         let is_last = lines_each == 1 && (shown == 0 || notes == 1);
         let (found, fits) =
-            draw_worst_findings(out, report, head, lines, !is_last || out.width() < SCREEN_COLUMNS);
+            draw_worst_findings(out, report, head_findings, lines, !is_last || out.width() < SCREEN_COLUMNS);
         let is_short = out.lines() + foot.lines() + found.lines() <= max_lines;
         drawn = (found, foot);
         if fits && is_short {
@@ -140,20 +145,20 @@ fn show_details(out: &mut Page, report: &Report, style: Style) {
     }
 }
 
-fn show_study(out: &mut Page, report: &Report, shown: &[Checked], all: bool) {
+fn show_study(out: &mut Page, report: &Report, shown: &[Checked], is_verbose: bool) {
     match &report.study {
         Studied::Layers(layers) => studies::show_layers(out, layers, &report.results),
-        Studied::Limit(curve) => studies::show_load_curve(out, curve, report, all),
+        Studied::Limit(curve) => studies::show_load_curve(out, curve, report, is_verbose),
         Studied::Sweep(sweep) if sweep.rounds.is_some() => sweep::show_pts_rounds(out, report, sweep),
         Studied::Sweep(sweep) if sweep.is_in_order() => sweep::show_iops_preset(out, report, sweep),
-        Studied::Sweep(sweep) => sweep::show_sweep(out, sweep, report, all),
-        Studied::Interfaces(api) => studies::show_interfaces(out, api, report, all),
-        Studied::Targets(targets) => studies::show_targets(out, targets, &report.results, all),
-        Studied::Hosts(scaling) => studies::show_host_counts(out, scaling, &report.results, all),
-        Studied::Commands(results) => commands::show(out, report, results, all),
-        Studied::Jobs => results::show_results(out, &report.results, shown, all),
+        Studied::Sweep(sweep) => sweep::show_sweep(out, sweep, report, is_verbose),
+        Studied::Interfaces(api) => studies::show_interfaces(out, api, report, is_verbose),
+        Studied::Targets(targets) => studies::show_targets(out, targets, &report.results, is_verbose),
+        Studied::Hosts(scaling) => studies::show_host_counts(out, scaling, &report.results, is_verbose),
+        Studied::Commands(results) => commands::show(out, report, results, is_verbose),
+        Studied::Jobs => results::show_results(out, &report.results, shown, is_verbose),
         Studied::Profile(results) => {
-            results::show_results(out, &report.results, shown, all);
+            results::show_results(out, &report.results, shown, is_verbose);
             out.gap();
             results::show_tool_layout(out, results);
         }
@@ -171,7 +176,13 @@ fn show_answer(out: &mut Page, report: &Report) {
 
 /// Prints the first lines: the answer, the verdict with the headline, the counts, why the verdict
 /// is not VALID, the limiter, and what was special about the session.
-fn show_head(out: &mut Page, report: &Report, shown: &[Checked], head_findings: &[Checked], all: bool) {
+fn show_head(
+    out: &mut Page,
+    report: &Report,
+    shown: &[Checked],
+    head_findings: &[Checked],
+    is_verbose: bool,
+) {
     let code = match report.verdict {
         Verdict::Valid => "1;32",
         Verdict::Suspect => "1;33",
@@ -203,7 +214,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Checked], head_findings: 
             if above.contains(&finding.sentence) {
                 finding.sentence = "see above.".into();
             }
-            show_deciding_finding(out, &finding, report.results.len(), has_rows || all);
+            show_deciding_finding(out, &finding, report.results.len(), has_rows || is_verbose);
         }
         (Some(_), several) => several.iter().for_each(|f| show_one_line(out, f, report)),
         (None, _) => {
@@ -214,15 +225,17 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Checked], head_findings: 
     }
     let limiter = &report.limiter;
     match reason.filter(|f| f.sentence == limiter.sentence) {
-        _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
+        _ if limiter.name == NOT_JUDGED || has_rows && !is_verbose => {}
         Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.shown_name(), f.id)),
         // A short report may have no room for the finding that has the evidence.
-        None => out.prose("  ", "  ", &findings::describe_limiter(report, if all { shown } else { &[] })),
+        None => {
+            out.prose("  ", "  ", &findings::describe_limiter(report, if is_verbose { shown } else { &[] }));
+        }
     }
     show_quick(out, "  ", report);
     // The full report prints every sentence: what was busy, why fathom stopped repeating runs, and what to do.
-    for sentence in report.busy_machine.iter().take(if all { usize::MAX } else { 1 }) {
-        out.prose_within(if all { usize::MAX } else { 2 }, "  ", "  ", sentence);
+    for sentence in report.busy_machine.iter().take(if is_verbose { usize::MAX } else { 1 }) {
+        out.prose_within(if is_verbose { usize::MAX } else { 2 }, "  ", "  ", sentence);
     }
     if let Some(text) = describe_ending(report) {
         out.prose("  ", "  ", &text);
@@ -371,11 +384,11 @@ pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
         return;
     }
     let shown = shown_checks(report);
-    let all = report.results.len();
+    let result_count = report.results.len();
     // With many results or loads, findings differ only in their numbers.
-    let brief = has_many_results(report) || all > MANY_RESULTS;
-    show_findings(out, &shown, all, brief);
-    show_not_checked(out, &shown, all, brief);
+    let brief = has_many_results(report) || result_count > MANY_RESULTS;
+    show_findings(out, &shown, result_count, brief);
+    show_not_checked(out, &shown, result_count, brief);
     show_passed(out, &shown);
     if shown.len() < report.checks.len() {
         out.line("The JSON has the findings about all other settings.");
@@ -387,14 +400,14 @@ pub(super) fn with_outcome(shown: &[Checked], outcome: Outcome) -> impl Iterator
     shown.iter().filter(move |f| f.outcome == outcome)
 }
 
-fn show_findings(out: &mut Page, shown: &[Checked], all: usize, brief: bool) {
+fn show_findings(out: &mut Page, shown: &[Checked], result_count: usize, brief: bool) {
     let mut findings = with_outcome(shown, Outcome::Finding).peekable();
     if findings.peek().is_some() {
         out.line("Findings");
     }
     while let Some(f) = findings.next() {
         let severity = f.severity.unwrap_or(Severity::Note);
-        show_finding(out, f, all);
+        show_finding(out, f, result_count);
         // Notes about other results also differ only in their numbers. The JSON has all of them.
         let mut alike: Vec<String> = Vec::new();
         while (severity == Severity::Note || brief)
@@ -413,13 +426,13 @@ fn show_findings(out: &mut Page, shown: &[Checked], all: usize, brief: bool) {
 }
 
 /// Prints a finding with its check and its results.
-fn show_finding(out: &mut Page, finding: &Checked, all: usize) {
+fn show_finding(out: &mut Page, finding: &Checked, result_count: usize) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let accepted = if finding.accepted { ", accepted" } else { "" };
     let mark = out.paint(&format!("{} {}", finding.id, finding.name), severity_colour(severity));
     let head = match severity {
-        Severity::Note => format!("{mark} (note{accepted}){}", results_suffix(finding, all)),
-        _ => format!("{mark} {} {}{accepted}", severity.effect(), describe_subject(finding, all)),
+        Severity::Note => format!("{mark} (note{accepted}){}", results_suffix(finding, result_count)),
+        _ => format!("{mark} {} {}{accepted}", severity.effect(), describe_subject(finding, result_count)),
     };
     out.prose("  ", "      ", &format!("{head}: {}", finding.sentence));
 }
@@ -433,10 +446,10 @@ fn severity_colour(severity: Severity) -> &'static str {
 }
 
 /// Names the results that a finding is about: `SEQ1M Q8T1 read`, `SEQ1M Q8T1 read and 4 more`, `all results`.
-fn describe_subject(finding: &Checked, all: usize) -> String {
+fn describe_subject(finding: &Checked, result_count: usize) -> String {
     match finding.about.as_slice() {
-        _ if all <= 1 => "the result".into(),
-        about if about.len() == all => "all results".into(),
+        _ if result_count <= 1 => "the result".into(),
+        about if about.len() == result_count => "all results".into(),
         [] => "the results".into(),
         [one] => one.clone(),
         // A name with a comma would look like two names.
@@ -463,11 +476,11 @@ enum FindingDetail {
 }
 
 /// Prints the finding that decides the verdict of the headline: in two lines if `is_short`, otherwise with its fix.
-pub(super) fn show_deciding_finding(out: &mut Page, finding: &Checked, all: usize, is_short: bool) {
+pub(super) fn show_deciding_finding(out: &mut Page, finding: &Checked, result_count: usize, is_short: bool) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let others = match finding.about.len().saturating_sub(1) {
         0 => String::new(),
-        others if others + 1 == all => " and the other results".into(),
+        others if others + 1 == result_count => " and the other results".into(),
         1 => " and 1 other result".into(),
         others => format!(" and {others} other results"),
     };
@@ -510,13 +523,14 @@ fn draw_worst_findings(
     keeps_one: bool,
 ) -> (Page, bool) {
     let is_in_head = |f: &Checked| head_findings.iter().any(|r| (r.id, r.severity) == (f.id, f.severity));
-    let all: Vec<Checked> = worst_findings(report).into_iter().filter(|f| !is_in_head(f)).collect();
+    let findings_below: Vec<Checked> =
+        worst_findings(report).into_iter().filter(|f| !is_in_head(f)).collect();
     let draw = |count: usize, detail: FindingDetail, is_apart: bool| {
         let mut part = out.empty();
         if is_apart && !out.ends_with_gap() {
             part.line("");
         }
-        for f in all.iter().take(count) {
+        for f in findings_below.iter().take(count) {
             match detail {
                 FindingDetail::TwoLines => show_two_lines(&mut part, f, report.results.len()),
                 FindingDetail::Whole | FindingDetail::Sentence => {
@@ -539,7 +553,7 @@ fn draw_worst_findings(
         }
         part
     };
-    let most = all.len();
+    let most = findings_below.len();
     let with_all = [FindingDetail::Whole, FindingDetail::Sentence, FindingDetail::TwoLines]
         .map(|detail| (most, detail, true));
     let least = most.min(usize::from(keeps_one));
@@ -556,7 +570,7 @@ fn draw_worst_findings(
 }
 
 /// Prints the first sentence of a finding, in at most two lines.
-fn show_two_lines(out: &mut Page, finding: &Checked, all: usize) {
+fn show_two_lines(out: &mut Page, finding: &Checked, result_count: usize) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let mark = out.paint(&finding.id.to_string(), severity_colour(severity));
     let accepted = if finding.accepted { ", accepted" } else { "" };
@@ -565,12 +579,12 @@ fn show_two_lines(out: &mut Page, finding: &Checked, all: usize) {
         .sentence
         .split_once(". ")
         .map_or_else(|| finding.sentence.clone(), |(first, _)| format!("{first}."));
-    let text = format!("{mark} {effect} {}{accepted}: {first}", describe_subject(finding, all));
+    let text = format!("{mark} {effect} {}{accepted}: {first}", describe_subject(finding, result_count));
     out.prose_within(2, "  ", "      ", &text);
 }
 
 /// Prints why checks were not possible: each reason once, after the checks that share it.
-fn show_not_checked(out: &mut Page, shown: &[Checked], all: usize, brief: bool) {
+fn show_not_checked(out: &mut Page, shown: &[Checked], result_count: usize, brief: bool) {
     let mut unchecked: Vec<&Checked> = with_outcome(shown, Outcome::NotChecked).collect();
     if brief {
         unchecked.dedup_by_key(|f| f.id);
@@ -579,7 +593,7 @@ fn show_not_checked(out: &mut Page, shown: &[Checked], all: usize, brief: bool) 
         out.line("Not checked");
     }
     let reason = |f: &&Checked| {
-        (format!("{}: {}", results_suffix(f, all), f.sentence), format!("{} {}", f.id, f.name))
+        (format!("{}: {}", results_suffix(f, result_count), f.sentence), format!("{} {}", f.id, f.name))
     };
     for (why, names) in grouped(unchecked.iter().map(reason)) {
         out.prose("  ", "      ", &format!("{}{why}", names.join(", ")));

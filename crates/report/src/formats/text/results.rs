@@ -296,7 +296,7 @@ pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
 fn describe_disturbed_attempt(disturbed: &DisturbedRun) -> String {
     let (run, attempt) = (disturbed.run.saturating_add(1), disturbed.attempt.saturating_add(1));
     let why = disturbed.why.as_deref().unwrap_or("another run of its round was disturbed");
-    let word = if disturbed.counts { "counts" } else { "left out" };
+    let word = if disturbed.counts { "counted although disturbed" } else { "left out" };
     format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(disturbed.iops))
 }
 

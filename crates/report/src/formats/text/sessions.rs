@@ -456,7 +456,7 @@ id                 when              verdict  measured             value  ±95 %
         assert!(list_foot(&listing(vec![entry("x")], 1, MUCH_BYTES + 1))[0].contains("fathom delete"));
         assert_eq!(
             list_foot(&listing(vec![entry("x")], 1234, 0)),
-            ["The newest 1 of 1,234; --limit 0 shows all."]
+            ["The newest 1 of 1,234 sessions; --limit 0 shows all."]
         );
         assert_eq!(list_foot(&listing(Vec::new(), 0, 0)), ["No session matches (1 in all)."]);
         assert!(list_foot(&Listing::default())[0].contains("fathom bench"));

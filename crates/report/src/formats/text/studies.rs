@@ -37,7 +37,7 @@ const MAX_NOTES: usize = 4;
 pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: bool) {
     out.table(&interface_table(api, &report.results));
     out.legend("synced: MB/s including the final sync; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
-         system calls and page faults per MiB; device: bytes that it moved for all processes, for each byte read or \
+         system calls and page faults per MiB; device: bytes that the device moved, for all processes, per byte read or \
          written; - = not known.",
     );
     out.note(OTHER_BLOCK_SIZES);
@@ -378,7 +378,7 @@ fn state_legend(curve: &LoadCurve, shown: &[&LoadPoint]) -> Vec<String> {
             target.percentile
         ));
     }
-    for why in distinct(shown.iter().filter_map(|p| p.why_open(target))) {
+    for why in distinct(shown.iter().filter_map(|p| p.undecided_reason(target))) {
         let [word, reason, advice] = why.describe();
         legend.push(format!("open: {word} = {reason}: {advice}."));
     }

@@ -34,7 +34,7 @@ const MAX_WORK_ROWS: usize = 24;
 const MAX_MAPPED_CELLS: usize = 20;
 
 /// Legend of a table of all cells.
-const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, where 100 % is one CPU all the time.";
+const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: used by the workers; 100 % is one CPU all the time.";
 
 /// Prints the answer, with a line for each workload.
 pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
