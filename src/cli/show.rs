@@ -139,11 +139,14 @@ impl Args {
     }
 
     fn capture_request(self, file: PathBuf) -> Result<CaptureRequest, Failure> {
-        if self.explain || self.showing.inconclusive.inconclusive.is_some() {
-            return Err(Failure::Usage(
-                "--explain and --inconclusive apply to sessions, and this is a capture; leave --explain and --inconclusive out"
-                    .into(),
-            ));
+        let of_sessions = [
+            (self.explain, "--explain"),
+            (self.showing.inconclusive.inconclusive.is_some(), "--inconclusive"),
+        ];
+        if let Some((_, flag)) = of_sessions.into_iter().find(|(is_typed, _)| *is_typed) {
+            return Err(Failure::Usage(format!(
+                "{flag} applies to sessions, and this is a capture; leave {flag} out"
+            )));
         }
         if let (Some(from), Some(to)) = (self.from, self.to)
             && from >= to

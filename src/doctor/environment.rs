@@ -54,6 +54,9 @@ fn check_clock(observation: &Observation) -> Known<DoctorAnswer> {
         return problem(Severity::Biases, sentence, fix);
     }
     if clock.cost_ps > EXPENSIVE_CLOCK_PS {
+        let slow_tsc =
+            "the hypervisor may intercept reads of the counter; measure outside of this virtual machine";
+        let fix = if source == "tsc" { slow_tsc } else { fix };
         return problem(Severity::Biases, format!("A time stamp takes {cost} ({source})."), fix);
     }
     let why = clock.reason.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
@@ -132,7 +135,7 @@ fn check_libraries(observation: &Observation) -> Known<DoctorAnswer> {
     let text = observation.machine.fact(LIBRARIES)?;
     if text.contains("libeatmydata") {
         let sentence = "libeatmydata is loaded: it turns syncs into no-ops.";
-        let fix = "start fathom without LD_PRELOAD: env -u LD_PRELOAD fathom ...";
+        let fix = "start fathom without the library: env -u LD_PRELOAD fathom ..., and no line about it in /etc/ld.so.preload";
         return problem(Severity::Relabels, sentence, fix);
     }
     match text.lines().next().and_then(|l| l.strip_prefix("LD_PRELOAD:")) {
@@ -220,7 +223,7 @@ fn check_raw_devices(observation: &Observation) -> impl Iterator<Item = DoctorAn
 
 fn check_tracing(observation: &Observation) -> Known<DoctorAnswer> {
     match &observation.rights.tracing {
-        Ok(()) => fine("Block requests can be traced with the processes that issued them."),
+        Ok(()) => fine("Block requests can be traced, each with the process that issued it."),
         Err(why) => problem(
             Severity::Note,
             format!(

@@ -5,7 +5,8 @@
 //! 2. `storage` and `environment` derive answers from the observation alone, so that they can be tested. If a check of results also works
 //!    without a measurement, that check gives the answer, with its own thresholds ([`Idle`]).
 //!
-//! Nothing is measured or changed, except that the kernel may write dirty bytes of the target (`MAX_DIRTY_BYTES`). Fixes are commands for
+//! Nothing is measured or changed, except that the kernel writes back dirty bytes of the target, at most `MAX_DIRTY_BYTES`, when the extents
+//! of the target are read. Fixes are commands for
 //! the user to type.
 
 mod environment;

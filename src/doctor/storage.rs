@@ -1,8 +1,8 @@
 //! The storage below the target: file system, layers, direct I/O, free space; stored data and its pages in memory; counters of all layers;
 //! queue settings, alignment, link and temperature of the lowest devices.
 //!
-//! A `Place` is the stack below the target, a [`DoctorAnswer`] one line of the answer. If a check of
-//! results (`CheckId`) also works without a measurement, [`Idle`] asks that check. Devices with
+//! A `Place` is the stack below the target, a [`DoctorAnswer`] one line of the report. If a check of
+//! results (`CheckId`) also works without a measurement, [`Idle`] runs that check. Devices with
 //! equal answers share a line.
 
 use crate::doctor::{Observation, fine, name_answer, problem, quote_path};
@@ -140,7 +140,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<DoctorAnswer> 
     answers
 }
 
-/// Rewrites an answer of A21 without a finding. Without a run, A21 only shows that no block is shared, not where writes went.
+/// Replaces the sentence of A21 if it found nothing. Without a run, A21 only shows that no block is shared, not where writes went.
 fn name_unshared(answer: DoctorAnswer) -> DoctorAnswer {
     if answer.about == "shared" && answer.outcome == Outcome::Holds {
         return DoctorAnswer::ok("shared", "The file shares no blocks with a copy or a snapshot.");
@@ -216,20 +216,27 @@ fn merge_equal(
     id: Option<CheckId>,
     ask: fn(&Layer) -> Known<DoctorAnswer>,
 ) -> Vec<DoctorAnswer> {
-    let mut found: Vec<(Vec<&str>, DoctorAnswer)> = Vec::new();
+    let mut found: Vec<(Vec<&Layer>, DoctorAnswer)> = Vec::new();
     for layer in layers {
         let answer = name_answer(about, id, ask(layer));
         match found.iter_mut().find(|(_, known)| *known == answer) {
-            Some((names, _)) => names.push(&layer.name),
-            None => found.push((vec![&layer.name], answer)),
+            Some((same, _)) => same.push(layer),
+            None => found.push((vec![layer], answer)),
         }
     }
-    let merge = |(names, answer): (Vec<&str>, DoctorAnswer)| {
-        let expanded = match names.as_slice() {
-            [one] => (*one).to_owned(),
-            several => format!("{{{}}}", several.join(",")),
+    let names = |layers: &[&Layer], separator: &str| {
+        layers.iter().map(|layer| layer.name.as_str()).collect::<Vec<_>>().join(separator)
+    };
+    let merge = |(same, answer): (Vec<&Layer>, DoctorAnswer)| {
+        // A partition has no queue of its own.
+        let with_queue: Vec<&Layer> =
+            same.iter().copied().filter(|layer| layer.kind != LayerKind::Partition).collect();
+        let expanded = match with_queue.as_slice() {
+            [] => names(&same, ","),
+            [one] => one.name.clone(),
+            several => format!("{{{}}}", names(several, ",")),
         };
-        let about = format!("{} of {}", answer.about, names.join(", "));
+        let about = format!("{} of {}", answer.about, names(&same, ", "));
         DoctorAnswer { about, fix: answer.fix.replace('@', &expanded), ..answer }
     };
     found.into_iter().map(merge).collect()
@@ -264,32 +271,41 @@ fn check_largest_request(layer: &Layer) -> Known<DoctorAnswer> {
     if bytes >= LARGEST_BYTES {
         return fine(format!("{}.", show_bytes(bytes)));
     }
-    let hardware = read_number(layer, "max_hw_sectors_kb").unwrap_or(0).saturating_mul(1024);
-    let fix = if hardware >= LARGEST_BYTES {
-        setting_command("max_sectors_kb", &(LARGEST_BYTES / 1024).to_string())
-    } else {
-        "the limit of the hardware (max_hw_sectors_kb) is below 1 MiB; an operation of 1 MiB ends with the last of its requests"
-            .into()
+    let fix = match read_number(layer, "max_hw_sectors_kb") {
+        Ok(kib) if kib.saturating_mul(1024) >= LARGEST_BYTES => {
+            setting_command("max_sectors_kb", &(LARGEST_BYTES / 1024).to_string())
+        }
+        Ok(_) => "the limit of the hardware (max_hw_sectors_kb) is below 1 MiB; an operation of 1 MiB ends with the last of its requests"
+            .into(),
+        Err(why) => format!("whether the hardware allows larger requests is unknown: {why}"),
     };
     let sentence = format!("{}: an operation of 1 MiB becomes several requests.", show_bytes(bytes));
     problem(Severity::Note, sentence, fix)
 }
 
 fn check_queue(layer: &Layer) -> Known<DoctorAnswer> {
-    let requests = read_number(layer, "nr_requests")?;
-    let queues = layer.device_number("mq");
-    let accepted = requests.saturating_mul(queues.as_ref().map_or(1, |n| (*n).max(1)));
-    let sentence = match queues {
-        Ok(1) => format!("{requests} requests in its one hardware queue."),
-        Ok(n) => format!("{requests} requests in each of {n} hardware queues."),
-        // The requests per hardware queue are known, but not the number of queues.
-        Err(_) => format!("{requests} requests in each hardware queue."),
+    let (requests, queues) = (read_number(layer, "nr_requests")?, layer.device_number("mq")?);
+    let accepted = layer.accepted_requests()?;
+    let mut sentence = match queues {
+        1 => format!("{requests} requests in its one hardware queue."),
+        n => format!("{requests} requests in each of {n} hardware queues."),
     };
+    let in_queues = requests.saturating_mul(queues.max(1));
+    if accepted < in_queues {
+        sentence += &format!(" The device itself takes {accepted} at once (queue_depth).");
+    }
     if accepted >= DEEPEST {
         return fine(sentence);
     }
     let sentence = format!("{sentence} Further requests wait above the device.");
-    problem(Severity::Note, sentence, setting_command("nr_requests", &DEEPEST.to_string()))
+    let fix = if in_queues >= DEEPEST {
+        format!(
+            "as root, up to what the device supports: echo {DEEPEST} | tee /sys/block/@/device/queue_depth"
+        )
+    } else {
+        setting_command("nr_requests", &DEEPEST.to_string())
+    };
+    problem(Severity::Note, sentence, fix)
 }
 
 fn check_write_cache(layer: &Layer) -> Known<DoctorAnswer> {
@@ -304,7 +320,7 @@ fn describe_interrupts(layer: &Layer) -> Known<DoctorAnswer> {
     let cpus = layer.device.get("irq_cpus").map(|cpus| cpus.trim()).filter(|cpus| !cpus.is_empty());
     let cpus = cpus.ok_or("the CPUs that serve the interrupts are unknown; see /proc/interrupts")?;
     fine(format!(
-        "CPUs that serve the interrupts: {cpus}. --cpus {cpus} runs the workers on these CPUs; other CPUs keep the workers away from the interrupts."
+        "CPUs that serve the interrupts: {cpus}. --cpus {cpus} runs the workers on these CPUs; choose other CPUs to keep the workers off the interrupts."
     ))
 }
 
@@ -538,6 +554,39 @@ mod device_tests {
             ("counters of sda, sdb", Some(Severity::Biases))
         );
         assert_eq!(answer.fix, "as root: echo 1 | tee /sys/block/{sda,sdb}/queue/iostats");
+        // A partition shares the answer of its disk, but has no queue to change.
+        let mut observation = in_order();
+        for layer in &mut observation.machine.places[0].layers {
+            layer.queue.insert("iostats".into(), "0\n".into());
+        }
+        let answer = answer_about(&observation, "counters");
+        assert_eq!(answer.about, "counters of sda1, sda");
+        assert_eq!(answer.fix, "as root: echo 1 | tee /sys/block/sda/queue/iostats");
+    }
+
+    #[test]
+    fn the_queue_is_judged_as_in_a_measurement() {
+        // The disk accepts no more than its own queue depth.
+        let mut observation = in_order();
+        observation.machine.places[0].layers[1].device.insert("device/queue_depth".into(), "1\n".into());
+        let answer = answer_about(&observation, "queue");
+        assert_eq!((answer.outcome, answer.check), (Outcome::Finding, Some(CheckId::B09)), "{answer:?}");
+        assert!(answer.sentence.contains("takes 1 at once (queue_depth)"), "{answer:?}");
+        assert!(answer.fix.ends_with("/sys/block/sda/device/queue_depth"), "{answer:?}");
+        assert_eq!(with("mq", None, "queue").outcome, Outcome::NotChecked);
+    }
+
+    #[test]
+    fn an_unknown_limit_of_the_hardware_is_not_blamed() {
+        let mut observation = in_order();
+        let disk = &mut observation.machine.places[0].layers[1];
+        disk.queue.insert("max_sectors_kb".into(), "64".into());
+        disk.queue.remove("max_hw_sectors_kb");
+        let answer = answer_about(&observation, "largest request");
+        assert!(
+            answer.fix.starts_with("whether the hardware allows larger requests is unknown: "),
+            "{answer:?}"
+        );
     }
 
     #[test]

@@ -284,6 +284,21 @@ impl Layer {
         parse_number(&self.name, "", &self.device, file)
     }
 
+    /// Returns the number of requests that the device accepts at once.
+    ///
+    /// # Errors
+    ///
+    /// That the number of hardware queues, or the number of requests in each, is unknown.
+    pub fn accepted_requests(&self) -> Known<u64> {
+        let queues = self.device_number("mq")?.max(1);
+        let requests = self.queue_number("nr_requests")?.saturating_mul(queues);
+        // Only SCSI devices have this file.
+        if self.device.contains_key("device/queue_depth") {
+            return Ok(requests.min(self.device_number("device/queue_depth")?));
+        }
+        Ok(requests)
+    }
+
     /// Returns the file that switches this disk's counters on and off. `None` for a partition: the file of the disk
     /// switches the counters of all partitions too.
     pub fn iostats_file(&self) -> Option<String> {

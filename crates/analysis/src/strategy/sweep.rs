@@ -1,10 +1,10 @@
 //! Decides which cell of a grid to measure next, and which one wins.
 //!
-//! The decisions are a pure function of the runs so far: replaying the runs resumes a sweep, judges a record, and lets several hosts decide
-//! alike. The plan selects one of two ways:
+//! The decisions are a pure function of the runs so far. So a sweep can be resumed, a record judged, and several hosts decide alike, all from
+//! the runs. The plan selects one of two ways:
 //!
 //! [`BestCellSearch`] finds the best cell, and repeats disturbed runs:
-//! 1. Every cell is measured once, in random order. If the first pass took at most a third of the budget, a second pass follows, so that a
+//! 1. Every cell is measured once, in random order. If the first pass of a race ends within a third of the budget, a second pass follows, so that a
 //!    single stall does not rule a cell out. An exhaustive search has as many passes as the plan has runs, and skips step 2.
 //! 2. Then each round measures the contenders: the best cell, and those that may be faster by more than the tolerance (`race`). A race
 //!    ends when no contender is left, or when only the time for step 3 is left.
@@ -97,7 +97,7 @@ impl<'g> BestCellSearch<'g> {
         }
     }
 
-    /// Begins the next round of a race without a due run, or ends the race if it is decided or its time is up.
+    /// Begins the next round of a race if no run of this round is due, or ends the race if it is decided or its time is up.
     fn advance(&mut self, at: usize) {
         let race = &self.races[at];
         if race.decision.is_some() {
@@ -202,8 +202,8 @@ impl<'g> BestCellSearch<'g> {
         }
     }
 
-    /// Whether a disturbed run may be repeated now. While cells lack their minimum number of runs,
-    /// the repeat waits for the end of its round. No repeat starts after the time is up.
+    /// Whether a disturbed run may be repeated now. Until every cell has its minimum number of runs, the repeat waits until no cell
+    /// lacks its run number `repeat`. No repeat starts after the time is up.
     pub fn may_repeat(&self, repeat: u32) -> bool {
         let is_round_over = || self.due_cell().is_none_or(|job| self.count_runs_of(job) as u32 > repeat);
         !self.is_time_up() && (self.missing_runs() == 0 || is_round_over())
@@ -486,15 +486,17 @@ impl<'g> OrderedSweep<'g> {
         }
     }
 
-    /// Returns the first slow cell among the cells that differ from the cell of this job only in
-    /// block size. Cells with larger blocks are not measured after it.
+    /// Returns the first slow cell among the cells that have smaller blocks than the cell of this job and otherwise equal settings: larger
+    /// blocks would take even longer.
     fn slow_cell_of(&self, job: usize) -> Option<SlowCell> {
         if self.until != Until::Slow {
             return None;
         }
-        let series = (SIZES.without)(self.grid.setting(job)?);
+        let own = self.grid.setting(job)?;
+        let series = (SIZES.without)(own);
+        let is_earlier = |s: &&Setting| s.block_bytes < own.block_bytes && (SIZES.without)(s) == series;
         self.runs.iter().find_map(|run| {
-            let setting = self.grid.setting(run.job).filter(|s| (SIZES.without)(s) == series)?;
+            let setting = self.grid.setting(run.job).filter(is_earlier)?;
             let iops = run.bytes_per_s? / f64::from(setting.block_bytes.max(1));
             (iops <= f64::from(least_iops(setting.workers))).then_some(SlowCell { job: run.job, iops })
         })
@@ -562,7 +564,7 @@ impl<'g> OrderedSweep<'g> {
         Some(sample::mean(&self.tracked_in_window()?))
     }
 
-    /// Returns the counting runs of a cell: those in the window, or all of them if there is no window.
+    /// Returns the runs of a cell that count: those in the window, or all of them if there is no window.
     pub(crate) fn window_runs(&self, job: usize) -> impl Iterator<Item = &CellRun> {
         let len = self.jobs.len();
         let range = self

@@ -48,7 +48,7 @@ const DEEP: [&str; 5] = ["vsync", "libaio", "io_uring", "posixaio", "null"];
 pub(super) struct Streams {
     pub(super) all: Vec<StreamSpec>,
     pub(super) times: Times,
-    /// Whether another phase reads the written blocks back.
+    /// Whether a later phase reads the written blocks back.
     pub(super) reads_back: bool,
 }
 
@@ -192,8 +192,9 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
     })
 }
 
-/// Sets the advice to the kernel about the order of accesses. By default this is the actual order. As in fio, the advice about a mapping
-/// depends only on whether the job is random. Without this advice, a page fault also maps and reads the neighbouring pages.
+/// Sets the advice to the kernel about the order of accesses. By default this is the actual order. As in fio, any hint
+/// that is not off gives a mapping the advice of the actual order. Without the advice `random`, a page fault also maps and reads the
+/// neighbouring pages.
 pub(super) fn advise(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) {
     let actual = if rw.kind.is_random() { Advice::Random } else { Advice::Sequential };
     let hint = match job.text("fadvise_hint").unwrap_or("1") {
@@ -233,7 +234,7 @@ fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -
         let goes_beyond = is_more && files::has_io_size(job)?;
         (has_map || is_in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
-    // A step back by one block returns to the same block, so no pass ends.
+    // A negative step undoes the advance of the operation, so the job stays at one block and no pass ends.
     let repeats_block = is_in_order && rw.step < 0 && !stream.steps.backwards;
     Ok(invalidates(job)? && is_cached && has_another_pass && !repeats_block)
 }
@@ -390,7 +391,7 @@ fn nodes(job: &Job, environment: &dyn Environment, stream: &mut StreamSpec) -> R
     Ok(())
 }
 
-/// The I/O priority of `prioclass` and `prio`; `None` without a level and without a class (0 is none). `prio` alone means
+/// The I/O priority of `prioclass` and `prio`; `None` if neither is set; class 0 counts as not set. `prio` alone means
 /// the best-effort class.
 fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
     let level = job.number("prio")?.map(|level| priority_level(job, "prio", level)).transpose()?;
@@ -543,8 +544,7 @@ pub(super) fn verifies(job: &Job) -> bool {
     !matches!(job.text("verify"), None | Some("none" | "0"))
 }
 
-/// Returns the verification of a stream, or the pattern of its unverified writes, and whether another stream reads the blocks back
-/// afterwards.
+/// Returns the content of the blocks with whether it is checked, and whether a later phase reads the blocks back.
 fn verification(
     job: &Job,
     rw: &ParsedRw,
@@ -633,7 +633,7 @@ fn quoted(text: &str, quote: char) -> Result<(&str, &str), String> {
 }
 
 /// Parses a number at the beginning of a text, appends it to `bytes`, and returns the rest. The bytes of a hexadecimal number keep their
-/// order. A decimal number is appended with its lowest byte first.
+/// order. A decimal number is appended with its lowest byte first, without its high zero bytes.
 fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
     let no_pattern = || "not a pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -750,7 +750,7 @@ fn size_priority(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority
     Ok((percent > 0).then_some(OpPriority { kind: Some(kind), bytes: Some(bytes), percent, priority }))
 }
 
-/// Sets which errors do not end the job. By default fathom's own rules apply.
+/// Sets which errors do not end the job. By default each error counts towards `max-errors`.
 pub(super) fn errors(job: &Job, rw: &ParsedRw, checks: bool, stream: &mut StreamSpec) -> Result<(), Fault> {
     let mut ignored = match job.text("continue_on_error") {
         None | Some("none" | "0") => Vec::new(),
@@ -778,9 +778,9 @@ fn tolerated(job: &Job, checks: bool, text: &str) -> Result<Vec<Kind>, Fault> {
     match text {
         "all" | "io" | "1" | "" => Ok(Kind::ALL.to_vec()),
         "read" => Ok(vec![Kind::Read]),
-        // Flushes belong to writes.
-        "write" => Ok(vec![Kind::Write, Kind::Sync]),
-        // In fathom a verification error is an error like any other.
+        // In fio, every error that is not one of a read is one of a write (`td_error_type`).
+        "write" => Ok(vec![Kind::Write, Kind::Trim, Kind::Sync]),
+        // fathom cannot tell verification errors from others, so it tolerates all.
         "verify" if checks => Ok(Kind::ALL.to_vec()),
         _ => Err(job.fault(
             "continue_on_error",

@@ -128,6 +128,14 @@ fn shown(options: &model::spec::Options) -> String {
 }
 
 #[test]
+fn every_engine_has_the_same_name_in_advice_as_in_jobs() {
+    for (fio, ours) in super::ENGINES {
+        let meant = model::spec::keys::in_other_tools("ioengine", &[*fio]).unwrap_or_else(|| panic!("{fio}"));
+        assert_eq!(meant.values, [*ours], "{fio}");
+    }
+}
+
+#[test]
 fn a_job_with_only_a_size_has_the_defaults_of_fio() {
     let job = job("[reader]\nsize=64m\n");
     assert_eq!((job.name.as_deref(), job.phases.len(), job.cold), (Some("reader"), 1, Some(true)));

@@ -68,8 +68,8 @@ impl Call for Sync {
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let has = |name: &str| spec.options.contains_key(name);
         let ahead = spec.options.get("readahead").copied().flatten();
-        if ahead.is_some_and(|a| a == 0 || a > MAX_READAHEAD) {
-            let why = "option readahead: type a size from 4k to 1g";
+        if let Some(bytes) = ahead.filter(|bytes| *bytes == 0 || *bytes > MAX_READAHEAD) {
+            let why = format!("option readahead={bytes}: type a size from 4k to 1g");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         let renewals = [(NEW, Renewal::Length), (FALLOCATE, Renewal::Blocks), (GROW, Renewal::Nothing)];

@@ -84,8 +84,9 @@ const MAX_BUFFER_BYTES: u64 = 1 << 30;
 /// Returns the number of the option `buffer`; `None` without the option.
 fn buffer_bytes(spec: &WorkerSpec) -> io::Result<Option<usize>> {
     let bytes = spec.options.get("buffer").copied().flatten();
-    if bytes.is_some_and(|b| b > MAX_BUFFER_BYTES) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "option buffer: type 1g or less"));
+    if let Some(bytes) = bytes.filter(|bytes| *bytes > MAX_BUFFER_BYTES) {
+        let why = format!("option buffer={bytes}: type 1g or less");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     Ok(bytes.map(|b| b as usize))
 }

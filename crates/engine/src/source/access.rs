@@ -822,7 +822,7 @@ impl Strided {
                 "no zone of {} fits into the {} of target {}; choose smaller zones or a larger span",
                 show_bytes(zones.range_bytes),
                 show_bytes(span),
-                target.index
+                target.number()
             ));
         }
         if !zones.step_bytes().is_multiple_of(target.align) {

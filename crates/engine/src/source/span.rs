@@ -74,7 +74,7 @@ impl Target {
                  choose smaller blocks, a larger target or span, or another offset",
                 show_bytes(largest),
                 show_bytes(bytes),
-                self.index
+                self.number()
             ));
         }
         if !offset_bytes.is_multiple_of(self.align) {
@@ -88,8 +88,14 @@ impl Target {
         format!(
             "target {} needs multiples of {} bytes, and {what} of {bytes} bytes is not a multiple; \
              choose a multiple, or type --cache buffered",
-            self.index, self.align
+            self.number(),
+            self.align
         )
+    }
+
+    /// Returns the place of the target among those of the stream, as messages count them: from 1.
+    pub(super) fn number(&self) -> usize {
+        self.index + 1
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) fn unchanged(text: &str) -> Vec<String> {
 
 /// Adds a unit to a number that has none.
 fn with_default_unit(text: &str, unit: &str) -> Vec<String> {
-    let bare = text.bytes().all(|b| b.is_ascii_digit());
+    let bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     vec![if bare { format!("{text}{unit}") } else { text.to_owned() }]
 }
 
@@ -152,7 +152,7 @@ pub(super) fn fio_engine(text: &str) -> Vec<String> {
         "vsync" => unchanged("preadv"),
         "pvsync" | "pvsync2" => unchanged("vsync"),
         "falloc" => unchanged("fallocate"),
-        "io_uring" | "libaio" | "posixaio" | "mmap" | "ftruncate" | "null" => unchanged(text),
+        "io_uring" | "libaio" | "posixaio" | "mmap" | "splice" | "ftruncate" | "null" => unchanged(text),
         _ => Vec::new(),
     }
 }

@@ -27,7 +27,7 @@ const CEILING_ABOVE: Share = Share(0.8);
 pub(in crate::checks) const CPU_BOUND: Check = Check {
     id: CheckId::D06,
     name: "CPU_BOUND",
-    belief: "the storage limits the number, not the CPU",
+    belief: "the storage, not the CPU, limits the number",
     reads: "User and system time of each worker (`getrusage` of the thread) and the time that it was ready \
             but waited for a CPU (`/proc/thread-self/schedstat`, if it exists), compared with the clock. The \
             self test before the first run: a job of the same shape without storage.",
@@ -201,8 +201,8 @@ pub(in crate::checks) const RUNQUEUE_WAIT: Check = Check {
     formula: formula!(
         "Time waiting for a CPU, without pauses by a quota (D11), divided by the workers' time: above \
          {CPU_WAIT_ABOVE} biased. Above {CPU_WAIT_VOID_ABOVE} void, since the number mostly depends on other \
-         users of the CPUs. If fathom has more workers than there are CPUs, it competes with itself, and the \
-         result is relabelled `limited by CPU` instead."
+         users of the CPUs. If the streams of the phase have more workers than the CPUs that these may use \
+         (--cpus), fathom competes with itself, and the result is relabelled `limited by CPU` instead."
     ),
     provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
     fix: "Stop other users of the CPUs, use fewer --workers, or give the workers their own CPUs (--cpus).",
@@ -227,18 +227,17 @@ fn check_runqueue_wait(case: &Case) -> Known<Answer> {
     if part <= CPU_WAIT_ABOVE {
         return holds("The time that the workers waited for a CPU is too short to matter.", numbers);
     }
-    let cpus = case.machine.map_or(0, |m| m.cpus);
-    let is_overcommitted = case.stream.workers > cpus && cpus > 0;
+    let (workers, cpus) = workers_and_cpus(case);
+    let is_overcommitted = workers > cpus && cpus > 0;
     let (severity, renames) = match part {
         p if p <= CPU_WAIT_VOID_ABOVE => (Severity::Biases, None),
         _ if is_overcommitted => (Severity::Relabels, Some(Rename::Condition("limited by CPU".into()))),
         _ => (Severity::Invalidates, None),
     };
-    let workers = case.stream.workers;
     let why = if is_overcommitted {
         format!("{workers} workers share {cpus} {}.", if cpus == 1 { "CPU" } else { "CPUs" })
     } else {
-        "Other threads, of other programs or of fathom, used the CPUs.".to_owned()
+        "Other threads used the CPUs.".to_owned()
     };
     detail!(
         severity,
@@ -249,6 +248,20 @@ fn check_runqueue_wait(case: &Case) -> Known<Answer> {
     )
     .relabelled(renames)
     .found()
+}
+
+/// Returns the number of workers of the phase that can only run on the stream's CPUs, and the number of these CPUs; 0 CPUs if
+/// the machine is unknown.
+fn workers_and_cpus(case: &Case) -> (u32, u32) {
+    let own: BTreeSet<u32> = case.stream.place.cpus.iter().copied().collect();
+    if own.is_empty() {
+        let workers = case.phase_streams().iter().map(|stream| stream.workers).sum();
+        return (workers, case.machine.map_or(0, |m| m.cpus));
+    }
+    let is_confined =
+        |s: &&Stream| !s.place.cpus.is_empty() && s.place.cpus.iter().all(|cpu| own.contains(cpu));
+    let workers = case.phase_streams().iter().filter(is_confined).map(|stream| stream.workers).sum();
+    (workers, own.len() as u32)
 }
 
 /// Returns the share of the workers' time in which they were ready and waited for a CPU, including pauses by a
@@ -752,6 +765,36 @@ fn more_workers_than_cpus_relabel() {
     let Ok(Answer::Finding(f)) = RUNQUEUE_WAIT.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Relabels);
     assert!(f.sentence.contains("8 workers share 2 CPUs"), "{}", f.sentence);
+}
+
+#[test]
+fn workers_that_share_the_cpus_of_their_streams_relabel() {
+    let answer = |change: &dyn Fn(&mut Vec<Stream>)| {
+        let mut record = waiting(0.5);
+        change(&mut record.header.plan.jobs[0].phases[0].streams);
+        let Ok(Answer::Finding(f)) = RUNQUEUE_WAIT.answer(&record) else { panic!("silent") };
+        (f.severity, f.sentence)
+    };
+    let on_one_cpu = |workers: u32, stream: &Stream| Stream {
+        workers,
+        place: Placement { cpus: vec![0], ..Placement::default() },
+        ..stream.clone()
+    };
+    let (severity, sentence) = answer(&|streams: &mut Vec<Stream>| streams[0] = on_one_cpu(2, &streams[0]));
+    assert_eq!(severity, Severity::Relabels);
+    assert!(sentence.contains("2 workers share 1 CPU."), "{sentence}");
+    let (severity, sentence) = answer(&|streams: &mut Vec<Stream>| {
+        streams[0] = on_one_cpu(1, &streams[0]);
+        streams.push(streams[0].clone());
+    });
+    assert_eq!(severity, Severity::Relabels);
+    assert!(sentence.contains("2 workers share 1 CPU."), "{sentence}");
+    // The second stream may use other CPUs.
+    let (severity, _) = answer(&|streams: &mut Vec<Stream>| {
+        streams.push(streams[0].clone());
+        streams[0] = on_one_cpu(1, &streams[0]);
+    });
+    assert_eq!(severity, Severity::Invalidates);
 }
 
 #[test]

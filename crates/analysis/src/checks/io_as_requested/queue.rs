@@ -1,7 +1,6 @@
 //! Whether the operations in flight were in the device's queue (B05, B09, B10, B18).
 //!
-//! All four read fathom's mean number of operations in flight or the limits of the queues below. B05 compares this
-//! mean, and the device's own count, with the requested depth (not for depth 1). B09 compares the mean with the
+//! All but B10 read fathom's mean number of operations in flight. B05 compares this mean, and the device's own count, with the requested depth (not for depth 1). B09 compares the mean with the
 //! requests that the queues accept. B10 notes several fast workers on a device with a single hardware queue, whose lock
 //! may limit the rate. B18 applies Little's law: the sum of latencies divided by the window must equal the mean
 //! operations in flight, which fathom counts separately.
@@ -202,8 +201,8 @@ fn check_depth_above_queue(case: &Case) -> Known<Answer> {
     let limit_of_kind = |kind: LayerKind| -> Option<Known<(u64, Vec<&str>)>> {
         let mut layers_of_kind = layers.iter().filter(|layer| layer.kind == kind);
         let names: Vec<&str> = layers_of_kind.clone().map(|layer| layer.name.as_str()).collect();
-        let accepts = layers_of_kind
-            .try_fold(0_u64, |sum, layer| Ok(sum.saturating_add(count_accepted_requests(layer)?)));
+        let accepts =
+            layers_of_kind.try_fold(0_u64, |sum, layer| Ok(sum.saturating_add(layer.accepted_requests()?)));
         (!names.is_empty()).then(|| accepts.map(|accepts| (accepts, names)))
     };
     let limits = [LayerKind::Loop, LayerKind::Disk].into_iter().filter_map(limit_of_kind).collect();
@@ -229,17 +228,6 @@ fn check_depth_above_queue(case: &Case) -> Known<Answer> {
     )
     .with_fix(DEPTH_ABOVE_QUEUE.fix.replace("DISK", disk))
     .found()
-}
-
-/// Returns the number of requests that a device accepts at once.
-fn count_accepted_requests(layer: &Layer) -> Known<u64> {
-    let queues = layer.device_number("mq")?.max(1);
-    let requests = layer.queue_number("nr_requests")?.saturating_mul(queues);
-    // Only SCSI devices have this file.
-    if layer.device.contains_key("device/queue_depth") {
-        return Ok(requests.min(layer.device_number("device/queue_depth")?));
-    }
-    Ok(requests)
 }
 
 /// Minimum operations per second at which the lock of a queue matters: each submission and each
@@ -310,7 +298,7 @@ fn check_one_hw_queue(case: &Case) -> Known<Answer> {
 
 /// Difference between the two sides of Little's law that the clock and operations with the same time stamp may cause.
 const TOLERATED: Share = Share(0.02);
-/// Largest difference that is allowed for slow operations across the edges of a window.
+/// Largest difference that is allowed for slow operations across the edges of a window, unless there are few operations.
 const EDGE_AT_MOST: Share = Share(0.10);
 
 pub(super) const LITTLE_VIOLATED: Check = Check {

@@ -211,9 +211,9 @@ fn may_be_kept(case: &Case, kind: Kind, lower: &[&Layer]) -> bool {
     may_stay && lower.iter().any(|disk| is_below_cached_image(case, disk))
 }
 
-/// Returns fathom's own flows above and below. If both sides already agree, they are unchanged. Otherwise, disks below
-/// a cached image count only the bytes that the kernel charged to fathom, because other processes may use them. So do
-/// the upper layers, unless the charge there is unknown or too small.
+/// Returns fathom's own flows through the upper and the lower layers. If the bytes of both sides agree, returns the flows unchanged.
+/// Otherwise counts only the bytes that the kernel charged to fathom, because other processes may use the same layers: on disks below a
+/// cached image, and on upper layers whose charge is known and large enough.
 ///
 /// # Errors
 /// Fails if the kernel charged fathom for too few of such a disk's bytes (see [`charged`]): other
@@ -331,7 +331,15 @@ fn layer_finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) 
     let Flows { upper, lower } = flows;
     let (word, top, leaf) = (kind.word(), layer_names(sides.upper), layer_names(sides.lower));
     let (meaning, fix, medium) = match why {
-        Why::Cache => ("a cache between them served the rest".to_owned(), None, format!("cache below {top}")),
+        Why::Cache => (
+            if kind == Kind::Read {
+                "a cache between them served the rest".to_owned()
+            } else {
+                "a cache between them kept the rest, or a layer between them compressed the data".to_owned()
+            },
+            None,
+            format!("cache below {top}"),
+        ),
         Why::NeverWritten(unwritten) => (
             format!(
                 "{} of {top} was never written, and reads of that part need no disk",
@@ -520,7 +528,8 @@ fn reads_that_cannot_be_attributed_do_not_hide_missing_writes() {
         LOWER_LAYER_CACHE.answer(&record)
     };
     let missing = answer(40_000);
-    assert!(matches!(&missing, Ok(Answer::Finding(f)) if f.sentence.contains("writes")), "{missing:?}");
+    let names_both = |sentence: &str| sentence.contains("writes") && sentence.contains("compressed the data");
+    assert!(matches!(&missing, Ok(Answer::Finding(f)) if names_both(&f.sentence)), "{missing:?}");
     assert!(answer(80_000).is_err_and(|why| why.contains("of reads, perhaps for other processes")));
 }
 

@@ -635,6 +635,10 @@ mod in_order {
         let alone = grid(&[1 << 20, 2 << 20, 4 << 20, 8 << 20], 1, Until::Slow);
         let sweep = play(&alone, Until::Slow, |job, _| at(if job == 2 { 1.0 } else { 2.0 }, job));
         assert_eq!(sweep.skipped_cells(), [(3, SlowCell { job: 2, iops: 1.0 })]);
+        // Smaller blocks than those of a slow cell are measured, in any order.
+        let descending = grid(&[8 << 20, 1 << 20, 4 << 20], 1, Until::Slow);
+        let slow_first = play(&descending, Until::Slow, |job, _| Some(if job == 0 { 8e6 } else { 9e9 }));
+        assert_eq!((slow_first.runs.len(), slow_first.skipped_cells().len()), (3, 0));
         // A failed cell shows nothing about larger ones.
         let sweep = play(&grid32, Until::Slow, |job, _| if job == 1 { None } else { at(9.0, job) });
         assert_eq!((sweep.runs.len(), sweep.skipped_cells().len()), (4, 0));

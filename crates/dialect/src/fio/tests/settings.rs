@@ -350,6 +350,8 @@ fn tolerated_errors_overlaps_and_queues_become_settings() {
         "continue_on_error=io",
         "continue_on_error=read",
         "continue_on_error=write rw=write",
+        "continue_on_error=write rw=trim",
+        "continue_on_error=write rw=trimwrite",
         "continue_on_error=verify rw=read verify=crc32c",
     ] {
         assert_eq!(errors(options).as_deref(), Some("all"), "{options}");
@@ -359,7 +361,7 @@ fn tolerated_errors_overlaps_and_queues_become_settings() {
         assert!(!stream.has("max-errors"), "{options}");
         stream.shown("ignore-errors")
     };
-    assert_eq!(ignored("continue_on_error=write rw=rw").as_deref(), Some("write:all,sync:all"));
+    assert_eq!(ignored("continue_on_error=write rw=rw").as_deref(), Some("write:all,trim:all,sync:all"));
     assert_eq!(ignored("ignore_error=EIO:ENOSPC,28").as_deref(), Some("read:EIO,read:ENOSPC,write:ENOSPC"));
     assert_eq!((ignored("ignore_error=,,"), ignored("")), (None, None));
     refused("ignore_error=EOI", &["an error is unknown", "EIO:ENOSPC,28"]);
