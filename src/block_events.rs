@@ -185,7 +185,8 @@ impl BlockEvents {
     }
 }
 
-/// Adapts an event to the pairing of this device; `None` if the event belongs to another device. Lost events concern every device.
+/// Returns the event as the `Pairing` of a traced device expects it; `None` if the event belongs to another device. Lost events concern every
+/// device.
 fn event_on(event: &Event, traced: &TracedDevice) -> Option<Event> {
     if event.step == EventKind::Lost {
         return Some(*event);

@@ -138,7 +138,7 @@ fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Res
 enum HostTask {
     /// Write and read back, with the path of the state file, if one is kept.
     Write(Option<PathBuf>),
-    /// Read back according to a state.
+    /// Read back, and compare with the state of an earlier verification.
     Check(Box<State>),
 }
 

@@ -103,7 +103,7 @@ struct Destination {
 }
 
 impl Destination {
-    /// Checks whether the output file may be written, without creating it. It must not replace `source`.
+    /// Checks whether the output file may be written, without creating it. The output file must not be `source`.
     fn decide(args: &CaptureArgs, source: &Path, what: &str) -> Result<Self, Failure> {
         if output::is_stream(&args.output) {
             return Err(Failure::Usage(format!(
@@ -118,7 +118,7 @@ impl Destination {
     }
 }
 
-/// Makes the failure of a capture whose events the kernel does not deliver.
+/// Returns the failure of a capture for which the kernel delivers no events.
 fn refused(why: &str) -> Failure {
     Failure::Refused(format!("requests cannot be captured: {why}"))
 }

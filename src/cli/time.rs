@@ -52,7 +52,7 @@ pub struct Args {
     /// Leave out the timed final sync, which writes back the data that the command left in the page cache
     #[arg(long, help_heading = WHAT)]
     no_sync: bool,
-    /// As root: load no BPF programs into the kernel, so that syncs and the flags of opened files are not counted
+    /// Load no BPF programs into the kernel (only root can); syncs and the flags of opened files are then not counted
     #[arg(long, help_heading = WHAT)]
     no_trace: bool,
     /// Number of runs; a failed run is the last one [default: 1, with --compare 5]

@@ -22,9 +22,9 @@ const RUNS: u32 = 3;
 const SLOTS_PER_DEPTH: u64 = 32;
 /// Fewest slots: enough for a stall of about 100 ms at 1000 operations per second.
 const MIN_SLOTS: u64 = 128;
-/// Most bytes of the buffers of all slots.
+/// Maximum size of the buffers of all slots, in bytes.
 const MAX_SLOT_BYTES: u64 = 256 * MIB;
-/// Most threads, for engines with one operation in flight per thread.
+/// Maximum number of threads, for engines with one operation in flight per thread.
 const MAX_WORKERS: u64 = 256;
 
 impl StudyPlan for LatencyTarget {

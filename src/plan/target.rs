@@ -995,9 +995,11 @@ fn check_size(typed_path: &Path, target: &Target, size: Option<u64>, offset: u64
     let end = offset.checked_add(size.unwrap_or(0));
     if size.is_some_and(|s| s > target.bytes) || end.is_none_or(|e| e > target.bytes) {
         return Err(Failure::Usage(format!(
-            "{}--offset {} ends beyond {}, which has {}; type a smaller --size or --offset",
-            size.map_or_else(String::new, |size| format!("--size {} from ", show_bytes(size))),
-            show_bytes(offset),
+            "{} beyond the end of {}, which has {}; type a smaller --size or --offset",
+            size.map_or_else(
+                || format!("--offset {} is", show_bytes(offset)),
+                |size| format!("--size {} from --offset {} reaches", show_bytes(size), show_bytes(offset))
+            ),
             name::shown(typed_path),
             show_bytes(target.bytes)
         )));

@@ -392,7 +392,7 @@ struct Ended {
     usage: Usage,
 }
 
-/// Resources used by the command and its descendants.
+/// Resources used by the command and its descendants, and fathom's own memory as the floor of their peak.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     user_ns: u64,

@@ -152,7 +152,7 @@ fn missing_targets_name_what_to_type() {
         refused(&stage.fathom("run --quiet", &job), 2, &["is a text file (13 B)", "job files end in .toml"]);
         // --destroy shows that the file itself is meant.
         let destroy = format!("run --quiet --rw randwrite --size 2m --destroy {}", job.display());
-        refused(&stage.fathom(&destroy, &job), 2, &["ends beyond", "which has 13 B"]);
+        refused(&stage.fathom(&destroy, &job), 2, &["beyond the end of", "which has 13 B"]);
         std::fs::remove_file(&job).unwrap();
     }
     let in_missing = folder.join("none/at/all");

@@ -356,7 +356,7 @@ pub(crate) fn typed_acceptance<'i>(command: &[String], ids: impl IntoIterator<It
 /// The checks that need no run, in the order of the catalogue.
 pub(crate) const NEED_NO_RUN: [CheckId; 2] = [CheckId::A04, CheckId::A05];
 
-/// The invalid results that are known before the first run.
+/// Which results are known to be invalid before the first run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvalidBeforeRun {
     /// Every result is invalid. The text has the reason and what to type.

@@ -120,7 +120,7 @@ pub(crate) fn add_host_figures(record: &Record, mut report: Report) -> Report {
         report.verdict = Verdict::Invalid;
         report.verdict_by = None;
         report.verdict_reason = format!(
-            "{} was lost {:.1} s after the start: it {}. The results until then are not those of {} hosts.",
+            "{} was lost {:.1} s after the start: it {}. The run ended early, so the results do not count for {} hosts.",
             lost.host,
             lost.at_s,
             lost.why,

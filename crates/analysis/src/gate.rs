@@ -34,7 +34,7 @@ const CONFIDENCE: f64 = 0.95;
 /// Confidence of each bound if the condition may be decided twice, so that both decisions together have [`CONFIDENCE`].
 const CONFIDENCE_EACH_TIME: f64 = 1.0 - (1.0 - CONFIDENCE) / 2.0;
 
-/// Minimum number of operations above a percentile.
+/// Minimum number of operations above a percentile for a condition on it.
 const MIN_OPS_BEYOND: f64 = 10.0;
 
 /// Maximum number of runs that a sentence advises.

@@ -305,7 +305,7 @@ fn from_waiting(case: &Case) -> Known<Limiter> {
     let times = format!("{} of {} per operation", show_ns(inside * latency_ns), show_ns(latency_ns));
     if computed > inside {
         let sentence = format!(
-            "The busiest worker used a CPU {} of its time, longer than it waited for the device.",
+            "The busiest worker was on a CPU for {} of its time, longer than it waited for the device.",
             show_share(computed)
         );
         return Ok(limiter_of("CPU", sentence, numbers));
@@ -393,7 +393,7 @@ fn limiter_above_device(
     let (name, cause) = if ready >= cpu.max(rest) {
         ("run queue", format!("the workers waited {} of their time for a CPU", show_share(ready)))
     } else if cpu >= rest {
-        ("CPU", format!("the busiest worker used a CPU {} of its time", show_share(cpu)))
+        ("CPU", format!("the busiest worker was on a CPU for {} of its time", show_share(cpu)))
     } else {
         (
             ABOVE_DEVICE,

@@ -549,7 +549,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         self.batch.push(slot);
     }
 
-    /// Queues an operation and passes it to the recorder, with the operation's own priority if it has one.
+    /// Passes an operation to the recorder and queues it, with its own priority if the recorder gives it one.
     fn queue_recorded(&mut self, slot: u32, op: &Op) {
         self.recorder.begin(slot, op, self.engine.slot_mut(slot));
         match self.recorder.priority(slot) {

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use sys::perf::CpuCounts;
 use sys::thread::Usage;
 
-/// A worker's connections to the thread that started it. The hot loop uses them without locks.
+/// A worker's connections to the thread that started it. The hot loop uses all but the barrier without locks.
 pub(crate) struct Link {
     pub(crate) port: Port,
     /// Ring for the worker's logged operations; `None` if they are not logged.
@@ -41,7 +41,7 @@ pub(crate) struct Task {
 
 /// Time limit for setting up rings and memory.
 const SET_UP_LIMIT: Duration = Duration::from_secs(30);
-/// Workers sleep until this long before a given start and then spin, because a sleep ends late.
+/// Workers spin for this last time before a given start, because a sleep ends late.
 const SPIN_BEFORE_START: Duration = Duration::from_millis(2);
 
 /// The start barrier: workers wait until all are ready.
@@ -253,7 +253,7 @@ impl Port {
 }
 
 impl Tap {
-    /// Passes every block that has arrived to `read`, and sends the block back empty.
+    /// Calls `read` with every block that has arrived, and sends the block back empty.
     pub fn take(&mut self, mut read: impl FnMut(&Block)) {
         while let Ok(mut block) = self.full.pop() {
             read(&block);

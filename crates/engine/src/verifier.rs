@@ -198,7 +198,7 @@ pub struct Writing<'a> {
     pub until: Option<Instant>,
     /// Set by another thread to end the writing early.
     pub stop: &'a AtomicBool,
-    /// Called with the number of completed writes.
+    /// Called after each completion with the number of writes completed so far.
     pub on_completion: &'a mut dyn FnMut(u64),
     /// Called after each successful sync, before any further write. An error ends the writing.
     pub on_sync: &'a mut dyn FnMut(WriterProgress) -> Result<(), String>,

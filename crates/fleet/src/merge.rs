@@ -530,7 +530,7 @@ impl Window {
         self.until_ns.saturating_sub(self.from_ns)
     }
 
-    /// The time in which any host ran, in ns.
+    /// Returns the time from the start of the first host to the end of the last one, in ns.
     pub(super) fn total_ns(&self) -> u64 {
         self.ended_ns.saturating_sub(self.begun_ns)
     }

@@ -44,7 +44,7 @@ pub(super) enum DisplayKind {
 #[derive(Clone, Copy, Debug)]
 struct DisplayEnvironment {
     kind: StandardError,
-    /// Whether fathom is in the foreground of its terminal and receives the typed keys.
+    /// Whether fathom is in the foreground of its controlling terminal, or has no controlling terminal.
     is_ours: bool,
     /// Whether standard output is a pipe. Its reader may use the terminal, as `less` does.
     stdout_is_pipe: bool,

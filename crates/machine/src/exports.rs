@@ -40,7 +40,7 @@ impl Export {
     }
 }
 
-/// Returns why exports may be hidden: a module that exports is loaded, but configfs is not mounted here. `None` if none are hidden.
+/// Returns why exports may be hidden: a kernel module that exports devices is loaded, but configfs is not mounted here. `None` if none are hidden.
 pub(crate) fn hidden_exports(root: &Root) -> Option<String> {
     let (module, _) = MODULES.into_iter().find(|(module, dir)| {
         root.has(&format!("/sys/module/{module}")) && !root.has(&format!("{CONFIGFS}/{dir}"))

@@ -782,7 +782,7 @@ pub(crate) fn user_by_content(
             && let Some(user) = user_of(&name)?
         {
             return Ok(Use::By(format!(
-                "{user}, and {name} appears to hold the same file system as this file"
+                "{name} appears to hold the same file system, and is in use: {user}"
             )));
         }
     }

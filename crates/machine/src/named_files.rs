@@ -127,7 +127,7 @@ pub fn files(path: &Path) -> Known<Vec<PathBuf>> {
 ///
 /// # Errors
 ///
-/// The reason if a file cannot be opened, because the sum would be too small.
+/// Why a file or directory cannot be read, or that there are too many files: a sum without these would be too small.
 pub fn state(path: &Path, with_extents: bool) -> Known<FilesState> {
     let start = FilesState {
         unwritten_bytes: with_extents.then_some(0),

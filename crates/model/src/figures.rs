@@ -34,8 +34,8 @@ pub struct Observed {
     pub errors: BTreeMap<i32, u64>,
     /// Number of errors that the stream ignores.
     pub ignored_errors: u64,
-    /// Error number of the first failed sync or close after the stream's writes; `None` if none
-    /// failed, or if no option of another tool requested that sync.
+    /// Error number of the first failed sync or close after the stream's writes. `None` if none failed, or if no option of
+    /// another tool, such as fio's `end_fsync`, requested a final sync.
     pub sync_error: Option<i32>,
     /// Costs of the workers, including warm-up and drain.
     pub workers: ObservedWorkers,

@@ -13,7 +13,7 @@ pub const SECTOR: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathomV1");
 /// Position of the checksum. It is computed with zeros at this position.
 const CRC: std::ops::Range<usize> = 32..36;
-/// Maximum number of wrong bits, an eighth of the sector, at which a sector with a damaged head (magic, id and offset) is
+/// If the head of a sector (magic, id and offset) is damaged, up to this many wrong bits, an eighth of the sector, are
 /// reported as [`DamageKind::Flipped`]. In unrelated data about half of the bits are wrong. A sector with an intact head
 /// is reported as flipped with any number of wrong bits.
 const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
@@ -71,7 +71,7 @@ pub struct Damage {
     pub kind: DamageKind,
 }
 
-/// The damage of a sector.
+/// The damage of a sector, or of the whole block (stale, torn).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DamageKind {
@@ -151,7 +151,7 @@ fn checksum(sector: &[u8; SECTOR]) -> u32 {
     crc.finalize()
 }
 
-/// Examines every bit of a block that was read.
+/// Examines every bit of the whole sectors of a block that was read.
 ///
 /// # Errors
 /// The damage. Sectors without an intact stamp of this place take precedence over sectors from the wrong write.

@@ -139,8 +139,8 @@ pub fn least_iops(workers: u32) -> u32 {
 }
 
 impl Grid {
-    /// Returns the measure that ranks the cells of a work; `None` for a work without cells, and for
-    /// older sessions, which always used bytes per second.
+    /// Returns the measure that ranks the cells of a work; `None` for a work without cells or without an entry. Older sessions have no
+    /// entries and always used bytes per second.
     pub fn measure_of(&self, work: &str) -> Option<Measure> {
         let cell = self.cells.iter().find(|cell| cell.setting.work() == work)?;
         self.measures.get(&cell.setting.work_on_any_target()).copied()
@@ -195,7 +195,7 @@ pub struct Sweep {
     /// Settings that were not measured, with the reason.
     pub skipped: Vec<Skipped>,
     /// The fastest cell of each work (`read`, `write`, ...) that has several cells. Its figures are
-    /// from runs after the search had chosen it. A work is missing if a finding invalidates its
+    /// from runs after the search had chosen it, if there are enough of them. A work is missing if a finding invalidates its
     /// winner. Empty if the cells were measured in order.
     pub winner: BTreeMap<String, CellFigures>,
     /// The cheapest cell of each work among those that are as fast as the winner: the one with the
@@ -218,7 +218,7 @@ pub struct Sweep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptSetting {
-    /// `read`, `randrw 70/30`.
+    /// Name of the work, such as `read` or `randrw 70/30`.
     pub work: String,
     /// Path of the target that was measured with this setting; `None` unless targets are an axis of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -242,7 +242,7 @@ pub struct SweptSetting {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BestSettings {
-    /// `read`, `randrw 70/30`.
+    /// Name of the work, such as `read` or `randrw 70/30`.
     pub work: String,
     /// The measure of all values.
     #[serde(rename = "by")]
@@ -465,7 +465,7 @@ impl CellFigures {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Work {
-    /// `read`, `randrw 70/30`.
+    /// Name of the work, such as `read` or `randrw 70/30`.
     pub name: String,
     /// The measure that ranks the cells.
     #[serde(default, rename = "by")]

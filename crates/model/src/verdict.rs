@@ -90,7 +90,7 @@ enum_of_words! {
 }
 
 impl Verdict {
-    /// Returns the verdict for results in files of versions that stored none.
+    /// Returns the verdict on a result of an old file that stored no verdict.
     pub(crate) fn unknown() -> Self {
         Self::Suspect
     }

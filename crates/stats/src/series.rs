@@ -316,7 +316,7 @@ pub struct Noise(
 );
 
 impl Noise {
-    /// Returns the next number above 0 and at most 1.
+    /// Returns the next random number, uniform above 0 and up to 1.
     pub fn uniform(&mut self) -> f64 {
         self.0 = split_mix(self.0);
         ((self.0 >> 11) as f64 + 0.5) / (1_u64 << 53) as f64

@@ -145,7 +145,7 @@ impl PageLayout {
     /// Parses the text of `events/header_page`.
     ///
     /// # Errors
-    /// Which part of the text is missing.
+    /// What is missing, or the line that cannot be parsed.
     pub fn parse(text: &str) -> Result<Self, UnknownFormat> {
         let format = Format::parse(text)?;
         let data = format.field("data")?;
@@ -295,7 +295,7 @@ pub struct Event {
     pub sectors: u32,
     /// Index of the request's flags in [`Names`].
     pub flags: u32,
-    /// Index in [`Names`] of the task in which the event happened. Meaningless for completions and lost records.
+    /// Index in [`Names`] of the task in which the event happened. Meaningless for completions, requeues and lost records.
     pub task: u32,
     /// Device number (12 bits major, 20 bits minor); 0 if the event does not contain it.
     pub device: u32,
@@ -408,7 +408,7 @@ impl Decoder {
         let letters = &letters[..length];
         let op = op(letters, sectors);
         // A command of a driver or a program (SG_IO) is issued at sector 0 with no sectors. Its completion has no sector, but counts the
-        // sectors of its data, so `op` takes it for zeroes. Give the issue and the completion the same place.
+        // sectors of its data, so the function `op` returns `Zeroes`. Give the issue and the completion the same place.
         let (op, sector, sectors) = match op {
             Op::Other | Op::Zeroes if sector == u64::MAX => (Op::Other, 0, 0),
             _ => (op, sector, sectors),

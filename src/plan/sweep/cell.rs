@@ -523,7 +523,8 @@ fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
     workers.iter().flat_map(|w| on_each(*w)).collect()
 }
 
-/// The loads of a test type. For a number that the test type increases, an axis may give the maximum, or all values.
+/// The loads of a test type. If the axis of a number that the test type increases has one value, that value is the maximum. Several values
+/// are used as they are, except in increment cycles, which refuse them.
 fn loads_of_cycle(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loads, Failure> {
     let axes = &sweep_spec.axes;
     let rises = |is_increased: bool, values: &[u32]| is_increased && values.len() < 2;
@@ -629,7 +630,7 @@ fn iometer_sweep(cycle: Cycle, step: Option<Step>) -> SweepSpec {
     }
 }
 
-/// Results on three targets with two CPUs: workers, targets and targets of the last worker for each assignment.
+/// Expected loads for three targets and two CPUs. An assignment has the number of workers, of targets, and of targets of the last worker.
 #[cfg(test)]
 struct TestCase {
     assignments: Vec<(u32, u32, u32)>,

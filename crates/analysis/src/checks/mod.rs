@@ -281,7 +281,7 @@ impl Detail {
         Ok(Answer::Finding(self))
     }
 
-    /// Sets the fix for this case, if there is one.
+    /// Replaces the fix of the check by one for this case; `None` removes it.
     pub(crate) fn with_fix(self, fix: impl Into<Option<String>>) -> Self {
         Self { fix: fix.into(), ..self }
     }

@@ -176,10 +176,10 @@ const NOISE_FLOOR: ComparisonCheck = ComparisonCheck {
     belief: "two sessions of the same configuration have the same result",
     reads: "The means of the sessions of each side, if a side has several.",
     formula: formula!(
-        "The floor is the largest difference between two sessions of one side, or with 20 pairs or more the \
-         95th percentile: both sessions have the same configuration, so this difference occurs without any \
-         change. It replaces the margin of {margin} if it is larger, separately for each number. Fires if \
-         the difference of the headline is not above the floor. Runs of one session cannot show the floor: \
+        "The floor is the largest difference between two sessions of one side (from 20 pairs on, the 95th \
+         percentile of these differences): both sessions have the same configuration, so this difference \
+         occurs without any change. A floor above {margin} replaces that margin, separately for each number. \
+         Fires if the difference of the headline is not above the floor. Runs of one session cannot show the floor: \
          changes from one hour to the next, or with a new test file, affect all of them alike. Therefore, \
          if each side is one session, the margin is {lone}, unless you give another.",
         margin = Share(MARGIN),

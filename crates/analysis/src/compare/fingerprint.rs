@@ -282,8 +282,8 @@ fn describe_other_streams(phase: &Phase, own: usize) -> String {
 }
 
 /// Returns the engine with its options, which may be the subject of the comparison. If fathom chose the engine because
-/// the default was denied, the user did not want to compare engines: then another engine is a difference of
-/// [`AVAILABLE_ENGINE`].
+/// the default was denied, the user did not want to compare engines: then a different engine on the other side is reported
+/// as the aspect [`AVAILABLE_ENGINE`].
 fn engine_aspect(stream: &Stream) -> Aspect {
     let options = values::format_options(&stream.options);
     let colon = if options.is_empty() { "" } else { ":" };

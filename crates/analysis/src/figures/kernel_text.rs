@@ -165,7 +165,7 @@ pub(crate) fn sensors_below(case: &Case, text: &str) -> BTreeMap<String, Sensor>
     sensors
 }
 
-/// Returns the sensors of drives by their folder.
+/// Returns the sensors of drives by the sensor's folder, such as `hwmon3`.
 fn sensors(text: &str) -> BTreeMap<String, Sensor> {
     let mut out: BTreeMap<String, Sensor> = BTreeMap::new();
     for (path, value) in path_values(text) {

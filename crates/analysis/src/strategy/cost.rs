@@ -10,7 +10,7 @@ use model::sweep::{Grid, Search};
 
 /// Estimated time of a phase in ns, in addition to its warm-up, window and cool-down.
 pub const OVERHEAD_NS: u64 = 120_000_000;
-/// Guessed time in ns of a phase that ends only after a number of operations or bytes, without its overhead.
+/// Guessed time in ns, without the overhead, of a phase that ends only after a number of operations or bytes.
 const COUNTED_PHASE_NS: u64 = 300_000_000;
 
 /// The remaining time.

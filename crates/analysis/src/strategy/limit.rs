@@ -45,7 +45,8 @@ const FIRST_LOADS: [f64; 2] = [0.8, 1.1];
 /// The lowest and the highest load tried for a latency target, as shares of the capacity.
 const SEARCH_RANGE: [f64; 2] = [0.01, 10.0];
 
-/// Factor from the outermost load to the next one, while one end of the bracket is missing and the outermost load is clear.
+/// Factor from the outermost load to the next one while one end of the bracket is missing: upward always, downward if the outermost load is
+/// clear.
 const OUTWARD_FACTOR: f64 = 1.5;
 
 /// Factor from the outermost load to the next one if only the outermost is undecided. Each further undecided
@@ -55,11 +56,12 @@ const UNDECIDED_FACTOR: f64 = 1.03;
 /// If both ends of the bracket are within this ratio, single runs end and proofs begin.
 const ROUGH_RATIO: f64 = 1.1;
 
-/// If the next unproven load is within this ratio of the proven load, the answer is known.
+/// An end of the bracket is exact if the next load that does not prove the same is within this ratio of it; for the upper end, within the
+/// square of this ratio.
 const NARROW_RATIO: f64 = 1.03;
 
-/// Maximum number of runs that prove a load, as a multiple of `--runs`. If they prove neither answer, the load remains unproven. The load of
-/// the answer may get more runs, to confirm it.
+/// Maximum number of runs at one load, as a multiple of `--runs`. If they prove neither that the load meets the target nor that it misses the
+/// target, the load remains unproven. The load of the answer may get more runs, to confirm it.
 const MOST_RUNS: u32 = 4;
 
 /// The variation between the runs of a search includes one imaginary run, with this many times the usual share of slow
@@ -83,7 +85,7 @@ const LAST_RUNS: u64 = 9;
 /// Time without operations after an overload. It is enough for the kernel's throttle of block devices.
 const REST_NS: u64 = 1_000_000_000;
 
-/// Maximum number of loads of a search.
+/// From this number of loads on, a search chooses no new load. Required loads and those of the curve are not limited.
 const MOST_LOADS: usize = 40;
 
 /// Runs that a search for a latency target usually takes.
@@ -348,7 +350,7 @@ impl Search<'_> {
         below.iter().rev().find(can_be_proven).map(|p| p.offered).or_else(|| self.outward_load(&below, true))
     }
 
-    /// Returns the load of the answer if the search has too few runs that can be compared with others of the same load.
+    /// Returns the load of the answer if too few runs are at loads that have several runs.
     fn confirming_load(&self, answer: &Point) -> Option<u64> {
         let repeated = self.points.iter().filter(|p| p.count() > 1 && !p.is_overloaded(self.target));
         (repeated.map(Point::count).sum::<u32>() < CONFIRMING_RUNS).then_some(answer.offered)
@@ -366,8 +368,8 @@ impl Search<'_> {
         (least..=most).contains(&(load as f64)) && !self.points.iter().any(decides)
     }
 
-    /// Returns the next load for one end of the bracket. `inward` has the loads in order, from the outermost one on the side of this end
-    /// to the other end. `wanted` is the answer that the end should prove: met for the lower end, missed for the upper.
+    /// Returns the next load for one end of the bracket. `inward` has the loads from the outer side of this end to the other end: ascending for
+    /// the lower end, descending for the upper end. `wanted` is the answer that the end should prove: met for the lower end, missed for the upper.
     ///
     /// 1. The end is the innermost load at which `wanted` is proven or clear.
     /// 2. Single runs bring it near the other end, and more runs prove it.
@@ -415,7 +417,7 @@ impl Search<'_> {
         if !wanted {
             return self.new_load(self.load_above(outermost));
         }
-        // On a slow device, the first load needs several runs before its percentile can be known.
+        // On a slow device, the outermost load needs several runs before its percentile can be known.
         if inward
             .first()
             .is_some_and(|p| self.evidence_of(p) == Evidence::Open && p.has_too_few_operations(self.target))
@@ -743,7 +745,7 @@ fn the_answers_of_many_searches_are_near_the_truth() {
     check_answers_of_known_servers(1_000, 8_000, 90);
 }
 
-/// Searches on servers whose runs vary, and with lateness of a twentieth of the target.
+/// Searches on servers whose runs vary, one of them late by a twentieth of the target.
 /// At most 5 % of the answers may claim that a load meets the target although it misses it, or the
 /// other way round, and at least `near_percent` lie within 5 % of the truth.
 #[cfg(test)]
@@ -789,9 +791,8 @@ fn many_searches_on_noisy_storage_have_an_answer() {
     check_answers_of_noisy_servers(300, 8_000, 1);
 }
 
-/// Searches on servers with noise, in each setting or in each `every`th. At most the given percentage of the searches names a load that
-/// misses the target, or calls a load missed that meets it. At least the given percentage finds a load that meets the target and one that
-/// misses it.
+/// Searches on servers with noise, in every `every`th setting. Each setting has two limits in percent of the searches: how many at most may
+/// name a load that misses the target or call a load missed that meets it, and how many at least must find both ends.
 #[cfg(test)]
 fn check_answers_of_noisy_servers(seeds: u64, ops: u64, every: usize) {
     let quiet = Noise {
@@ -1061,7 +1062,7 @@ fn too_few_operations_prove_nothing_and_a_dead_target_ends_the_search() {
     let done = play(&mut dead, &plan);
     assert_eq!(done.len(), 3);
     assert!(matches!(super::next(&done, &plan), Next::Done(why) if why.contains("closed loop")));
-    // A file may contain anything.
+    // A damaged record may have a single job.
     let jobless = StrategyPlan { jobs: 1, ..plan.clone() };
     assert!(matches!(super::next(&done, &jobless), Next::Done(_)));
 }

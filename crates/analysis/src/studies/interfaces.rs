@@ -969,8 +969,8 @@ impl Vary {
     }
 }
 
-/// Simulates tables of interfaces with known rates. Returns how often the recommended row is further from the best than stated, how often any
-/// row of the group is, and how often none is recommended.
+/// Simulates tables of interfaces with known rates. Returns how often the recommended row is further from the best than the advice states,
+/// how often any row of the group is further from it than the bound of the group, and how often no row is recommended.
 #[cfg(test)]
 fn simulate(tables: u64, rounds: usize, truth: &[f64], vary: Vary, deviation: f64) -> [f64; 3] {
     let best = truth.iter().copied().fold(0.0, f64::max);

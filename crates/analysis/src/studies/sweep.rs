@@ -654,7 +654,7 @@ fn rivals_sentence(chosen: Chosen, rivals: &[Setting]) -> String {
 }
 
 /// Explains why a cheaper cell with similar figures is not the answer: `. 8 x 256K direct, io_uring measured 3.0 % more than the best
-/// setting in one run, but was not measured often enough to confirm that it is as good`.
+/// setting in one run, but had too few runs to confirm that it is as good`.
 fn passed_over_sentence(grid: &Grid, race: &Race, chosen: Chosen) -> String {
     let passed_over = race.passed_over().filter(|_| matches!(chosen, Chosen::Fastest | Chosen::Tied));
     let with_setting = passed_over.and_then(|(cell, lead)| Some((cell, lead, grid.setting(cell.job)?)));
@@ -675,7 +675,7 @@ fn passed_over_sentence(grid: &Grid, race: &Race, chosen: Chosen) -> String {
         _ => format!("the first {used} of {all} runs"),
     };
     let why = if !cell.has_valid_fresh_runs() {
-        ", but was not measured often enough to confirm that it is as good".to_owned()
+        ", but had too few runs to confirm that it is as good".to_owned()
     } else if race.winner().is_some_and(RacingCell::has_valid_fresh_runs) {
         let better = measure.better_by(&show_share(grid.tolerance));
         format!("; without the slowest and the fastest runs, the best setting is {better}")
@@ -1071,7 +1071,7 @@ mod tests {
         let (work, cheapest) = (&sweep.works[0], &sweep.cheapest["randread"]);
         assert_eq!((work.chosen, cheapest.setting.depth), (Chosen::Fastest, 32), "{}", work.sentence);
         assert!(work.sentence.starts_with("no setting is more than 3.0 % faster"), "{}", work.sentence);
-        let why = " measured 1.1 % less than the best setting in 3 runs, but was not measured often enough to confirm that it is as good.";
+        let why = " measured 1.1 % less than the best setting in 3 runs, but had too few runs to confirm that it is as good.";
         assert!(work.sentence.ends_with(why), "{}", work.sentence);
     }
 
@@ -1107,7 +1107,7 @@ mod tests {
         let (_, sweep) = judged(&near);
         let sentence = &sweep.works[0].sentence;
         let lead = " measured a 2.0 % higher mean latency than the best setting in the first 3 of 5 runs";
-        let why = ", but was not measured often enough to confirm that it is as good.";
+        let why = ", but had too few runs to confirm that it is as good.";
         assert!(sentence.ends_with(&format!("{lead}{why}")), "{sentence}");
     }
 

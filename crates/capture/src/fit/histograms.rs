@@ -1,8 +1,8 @@
 //! Histograms of a load: how often each size occurs, and how many operations fall on each part of the device.
 //!
 //! 1. [`SizeCounts`] counts sizes exactly, and reduces them to a few classes that keep the bytes.
-//! 2. [`Bins`] counts operations by offset, and splits the device into zones of even density where the
-//!    zones differ most from the counts, until the difference is small enough.
+//! 2. [`Bins`] counts operations by offset, and splits the device into zones of even density: again and again at the place
+//!    where zones and counts differ most, until the difference is small enough.
 
 use crate::profile::count_size;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const MAX_SIZE_CLASSES: usize = 98;
 /// The sum of all shares: shares are counted in millionths.
 pub(super) const MILLION: u64 = 1_000_000;
 
-/// How often each size occurred, in sectors.
+/// How often each size in sectors occurred.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SizeCounts {
     counts: BTreeMap<u32, u64>,
@@ -54,7 +54,7 @@ impl SizeCounts {
         self.counts.keys().next_back().copied().unwrap_or(0)
     }
 
-    /// Reduces the sizes to a few classes, in multiples of `align` sectors. Frequent sizes remain.
+    /// Reduces the sizes to a few classes, in multiples of `align` sectors. Frequent sizes remain, rounded to `align`.
     /// Neighbouring rare sizes become one class with their mean size.
     pub(super) fn shares(&self, align: u32) -> Shares {
         let operations = self.operations().max(1);
@@ -126,7 +126,7 @@ pub(super) fn to_parts(classes: &[(u32, u64)], operations: u64) -> Vec<(u32, u64
 }
 
 /// Maximum number of bins.
-const BIN_COUNT: u64 = 4096;
+const MAX_BINS: u64 = 4096;
 /// Minimum alignment of bins in sectors: 4 KiB.
 const MIN_BIN_SECTORS: u64 = 8;
 /// Maximum number of sectors that the bins cover: 2 EiB, more than any device has.
@@ -166,7 +166,7 @@ impl Bins {
         let unit = align.max(MIN_BIN_SECTORS);
         let first = first / unit * unit;
         let sectors = after_last.saturating_sub(first).clamp(1, MAX_SPAN_SECTORS);
-        let width = sectors.div_ceil(BIN_COUNT).next_multiple_of(unit);
+        let width = sectors.div_ceil(MAX_BINS).next_multiple_of(unit);
         Self { first, width, counts: vec![0; sectors.div_ceil(width) as usize] }
     }
 

@@ -28,7 +28,7 @@ use trace::row::{Names, Row, Task};
 
 /// Number of bins of offsets.
 const BINS: usize = 1 << 16;
-/// Completions count as known if at most one in this many operations has no known completion.
+/// The depth is reported if at most one of this many operations has no known completion.
 const MIN_PER_UNFINISHED: u64 = 1000;
 
 /// Collects the figures of a capture's operations.
@@ -66,7 +66,7 @@ pub struct Figures {
 }
 
 impl Observed {
-    /// Starts the observation of a capture with this header. Offsets are counted up to `end_sector`.
+    /// Starts the observation of a capture with this header. Offsets beyond `end_sector` count in the last bin.
     pub fn new(origin: &Origin, end_sector: u64) -> Self {
         Self {
             operations: Operations::from_origin(origin, &Changes::default()),

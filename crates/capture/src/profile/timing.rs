@@ -113,7 +113,7 @@ impl Counts {
         if intervals < MIN_INTERVALS {
             return None;
         }
-        // Ignore the current interval if it is incomplete.
+        // Count the current interval only if it is complete.
         if self.interval < intervals {
             self.close();
         }
@@ -136,6 +136,7 @@ pub(super) struct InFlight {
     most: u64,
     /// Time in ns at each depth class: 0, 1, 2, up to 4, up to 8, ...
     times: Vec<u64>,
+    /// Integral of the depth over time, in requests times ns.
     integral: u128,
 }
 
@@ -450,7 +451,7 @@ mod tests {
             all,
             [(Op::Read, 7500, 7500 * 4096), (Op::Write, 2500, 2500 * 4096), (Op::Flush, 1, 4096)]
         );
-        // Each interval has 64 requests. The latency of each request equals the time of its issue.
+        // Each interval has 64 requests. The latency of each request is a thousandth of the time of its issue.
         let mean = time_series.kinds[0].latency_mean_ns[10].unwrap_or_default();
         assert!((mean - 671_500.0).abs() < 1500.0, "{mean}");
         let places = time_series.places.unwrap_or_else(|| panic!("no places"));

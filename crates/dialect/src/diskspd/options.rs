@@ -51,7 +51,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("r", "random align", "random offsets: multiples of ALIGN, counted from the base of -B [default: the block size]").takes("[ALIGN]"),
     honoured("rdpct", "", "percentage of random operations for each part of the target (`--random zones:`); the remaining operations go to the rest of the target, and a part with 0/ gets none; with -rs, each sequential stretch starts in one of these parts").takes("IO%/TARGET%:..."),
     honoured("rdabs", "", "like -rdpct, with sizes; parts beyond the end are left out, and their operations go to the other parts").takes("IO%/SIZE:..."),
-    honoured("rs", "run-length mix-by-run", "percentage of random operations; every other operation begins where the one before ended (`--random mixed:`). In a mix, all operations of one sequential stretch are reads or all are writes").takes("PERCENT"),
+    honoured("rs", "run-length mix-by-run", "percentage of random operations; all remaining operations begin where the previous one ended (`--random mixed:`). In a mix, all operations of one sequential stretch are reads or all are writes").takes("PERCENT"),
     honoured("R", "", "format of the results; -Rptext and -Rpxml print the profile and measure nothing [default: text]").takes("text|xml"),
     honoured("s", "stride", "sequential, with this distance between the starts of operations [default: the block size]").takes("[STRIDE]"),
     honoured("si", "", "like -s, with one position for all threads (`--start interlocked`)").takes("[STRIDE]"),

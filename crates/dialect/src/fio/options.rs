@@ -240,7 +240,7 @@ pub const OPTIONS: &[ToolOption] = &[
     refused("cgroup_weight", CGROUP),
     refused("uid", USER),
     refused("gid", USER),
-    honoured("kb_base", "", "meaning of k, m and g: in a job file for the whole section, on a command line for the options after it; with 1000 the text prints decimal units first").one_of(&["1024", "1000"], &[]),
+    honoured("kb_base", "", "whether k, m and g are powers of 1024 or 1000, for the whole section of a job file, or for the later options of a command line; with 1000 the text prints decimal units first").one_of(&["1024", "1000"], &[]),
     honoured("unit_base", "", "1 prints rates in bits"),
     no_effect("hugepage-size", "buffers are on huge pages of the kernel's default size if available"),
     honoured("flow_id", "", "group of flow (`--flow`)").form(Number),

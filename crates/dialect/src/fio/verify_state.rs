@@ -19,12 +19,12 @@ pub fn content(writes: u64) -> String {
     format!("{BEGIN}{writes}\n")
 }
 
-/// Names the state file of each stream of a phase. Each stream is one clone. A stream that loads
-/// its state file ends after as many operations as the file counts. `from` has the index of each
-/// stream's job.
+/// Names the state file of each verifying stream of a phase, but not of streams that only read back. Each stream is one clone.
+/// A stream that loads its state file ends after as many operations as the file counts. `job_of_stream` has the index of
+/// each stream's job.
 pub(super) fn apply(
     jobs: &[Job],
-    from: &[usize],
+    job_of_stream: &[usize],
     typed: &mut [TypedStream],
     phase: &mut PhaseSpec,
     folder: &str,
@@ -32,9 +32,9 @@ pub(super) fn apply(
 ) -> Result<(), Fault> {
     // The number of earlier clones of each job.
     let mut clones: BTreeMap<usize, u32> = BTreeMap::new();
-    for ((at, typed), stream) in from.iter().zip(typed).zip(&mut phase.streams) {
-        let is_own = stream.read_back.is_none();
-        let Some(job) = jobs.get(*at).filter(|job| is_own && verifies(job)) else { continue };
+    for ((at, typed), stream) in job_of_stream.iter().zip(typed).zip(&mut phase.streams) {
+        let is_from_job = stream.read_back.is_none();
+        let Some(job) = jobs.get(*at).filter(|job| is_from_job && verifies(job)) else { continue };
         let before = clones.entry(*at).or_default();
         let (name, number) = (job.name().replace('/', "."), job.threads_before + *before);
         *before += 1;

@@ -30,7 +30,7 @@ pub(super) struct Search {
     /// Exclusive upper bound of the search: the smallest depth that missed the target, or that depth plus one to retry
     /// it. Above `max_depth` if no depth is excluded.
     missed: u32,
-    /// Consecutive windows that met the target directly below the missed depth.
+    /// Number of consecutive windows at depth `missed - 1` that met the target.
     stable_windows: u32,
     /// Whether the depth has remained unchanged after a window that met the target. The next such window is the final one.
     is_settled: bool,

@@ -116,7 +116,7 @@ trait Times: Send {
     fn next(&mut self, op: &Op) -> Moment;
 }
 
-/// A source whose operations have times ([`Op::AT`]).
+/// A source that sets the earliest submission time of each operation ([`Op::AT`]).
 struct Paced<T> {
     inner: Box<dyn Source>,
     times: T,

@@ -153,7 +153,8 @@ fn draw_gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
     frame.render_widget(Line::styled(line, Paint(theme.colours).style(Color::Green)), at);
 }
 
-/// Draws the findings, worst first, and then the lasting messages. They take at most a third of the remaining rows, rounded up. If there is
+/// Draws the findings, worst first, and then the lasting messages. Findings and messages together take at most a third of the remaining
+/// rows, rounded up. If there is
 /// room, a blank row follows.
 fn draw_findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     let rows = rest.height;

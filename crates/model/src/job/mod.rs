@@ -97,7 +97,7 @@ fn have_equal_names(streams: &[Stream]) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phase {
-    /// Time in ns before the measured window, in which operations run but do not count.
+    /// Warm-up in ns: operations run before the measured window, but do not count.
     pub warmup_ns: u64,
     /// Length of the measured window in ns, unless a stop rule of a stream ends it earlier.
     pub time_ns: u64,

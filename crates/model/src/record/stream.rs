@@ -105,7 +105,7 @@ pub struct LaneEnd {
     pub kinds: BTreeMap<Kind, LaneKind>,
 }
 
-/// Totals of a worker's operations of one kind.
+/// Totals of the operations of one kind in a lane.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LaneKind {
     /// Bytes moved.

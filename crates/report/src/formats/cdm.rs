@@ -17,7 +17,7 @@ use std::io::{self, Write};
 pub(super) static FORMAT: Format =
     Format::of_measurements("cdm", "txt", Content::Text, "as CrystalDiskMark saves its results", write);
 
-/// Width of a rule.
+/// Length of a horizontal line in characters.
 const WIDTH: usize = 78;
 /// Profiles of fathom, and CrystalDiskMark's names for them.
 const PROFILE_NAMES: [(&str, &str); 6] = [

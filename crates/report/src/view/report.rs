@@ -59,7 +59,7 @@ fn result_with_shown_verdict(report: &Report) -> Option<&Measured> {
 }
 
 /// Whether to omit the verdict before the headline: after the answer INVALID, the verdict SUSPECT would look like a
-/// contradiction. True only if the verdict that follows the headline's number is SUSPECT too.
+/// contradiction. True only if the headline's own verdict, after its number, is SUSPECT too.
 pub(crate) fn omits_verdict(report: &Report) -> bool {
     let is_invalid = report.answer.as_ref().is_some_and(|answer| answer.word == AnswerWord::Invalid);
     let is_suspect = |result: &Measured| !result.void && result.verdict == Verdict::Suspect;

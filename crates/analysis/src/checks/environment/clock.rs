@@ -157,9 +157,9 @@ pub(super) const BAD_CLOCK: Check = Check {
             is suspended.",
     formula: formula!(
         "Void if the machine slept {asleep} or more in a run, if the clock drifted by more than {void} ppm \
-         ({part}), or if the kernel's clock advances only with its tick. Biased above {biased} ppm, twice the \
-         kernel's largest correction, and if reading the clock takes more than {read} and more than \
-         {EXPENSIVE_SHARE} of the median.",
+         ({part}), or if the kernel's clock advances only with its tick. Biased if the drift is above \
+         {biased} ppm, twice the kernel's largest correction. Also biased if reading the clock takes more \
+         than {read} and more than {EXPENSIVE_SHARE} of the median latency.",
         asleep = Ns(ASLEEP_NS as f64),
         void = show_count(DRIFT_VOID_PPM),
         part = Share(DRIFT_VOID_PPM / 1e6),

@@ -38,11 +38,10 @@ pub(super) const FOREIGN_IO: Check = Check {
             operations that fathom issued. The names of kernel threads and the writes in the idle watch (see \
             D03), to name a thread that may have caused the traffic.",
     formula: formula!(
-        "Requests and bytes of a disk beyond those charged to fathom (or issued by it, if nothing was \
-         charged) belong to other processes. Requests and bytes each have a share: others / (others + \
-         fathom), where fathom's part is the rest of the disk's traffic, or what fathom issued if that is \
-         more. The larger share counts, on the worst disk: above {FOREIGN_ABOVE} biased, above \
-         {FOREIGN_VOID_ABOVE} void. \
+        "Others = what the disk did - what was charged to fathom (or issued by it, if nothing was charged). \
+         Share = others / (others + fathom), with the larger of what was charged and what fathom issued. \
+         Requests and bytes each have a share. The larger one counts, on the worst disk: above \
+         {FOREIGN_ABOVE} biased, above {FOREIGN_VOID_ABOVE} void. \
          If fathom's rate is the limit of a cgroup (D04), other processes did not reduce it: biased at \
          most, and a note if the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} \
          requests and {floor} per run are allowed: a commit, a log line. Journal and inodes may multiply \

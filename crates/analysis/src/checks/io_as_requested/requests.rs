@@ -293,8 +293,8 @@ pub(super) const SPLIT: Check = Check {
               each operation becomes four requests. On most disks `--bs 8m` is enough without the first \
               command.",
     fix: "Raise queue/max_sectors_kb up to max_hw_sectors_kb, or use a --bs that fits.",
-    accept: "The throughput is right either way; latency and depth are those of groups of requests. Accept \
-             it if the application works like this.",
+    accept: "The throughput is right with split requests too; latency and depth are those of groups of \
+             requests. Accept it if the application works like this.",
     applies: |case| is_comparable(case),
     ask: Ask::Alone(check_split),
     #[cfg(test)]

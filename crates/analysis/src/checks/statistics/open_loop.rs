@@ -133,13 +133,12 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
 }
 
 /// Minimum factor by which the median latency grows from one quarter of a run to the next. If a backlog grows steadily
-/// from zero, the median triples, then grows by two thirds and two fifths.
+/// from zero, the medians of the quarters are as 1 : 3 : 5 : 7, so the smallest factor is 1.4.
 const GROWS_BY: f64 = 1.25;
-/// If the latency grows by a share of the window, the load exceeds the capacity by the same share. Growth up to this
-/// share is noise.
+/// Growth of the latency / window = (rate - capacity) / rate. Up to this value, the growth is noise.
 const TOO_MUCH_ABOVE: Share = Share(0.002);
 /// Minimum number of intervals of a run.
-const FEWEST_ROWS: usize = 8;
+const MIN_INTERVALS: usize = 8;
 
 pub(in crate::checks) const OVERLOADED: Check = Check {
     id: CheckId::E11,
@@ -150,7 +149,7 @@ pub(in crate::checks) const OVERLOADED: Check = Check {
         "The medians of the four quarters of a run must each be at least {GROWS_BY} times the one before, \
          and the latency must grow by more than {TOO_MUCH_ABOVE} of the window. This growth is (rate - \
          capacity) / rate. Fires if most runs do that. If more than {unserved} of the operations were not \
-         served at all, E10 reports that instead. Not checked if a run has fewer than {FEWEST_ROWS} intervals.",
+         served at all, E10 reports that instead. Not checked if a run has fewer than {MIN_INTERVALS} intervals.",
         unserved = Share(1.0 - SERVED_FROM)
     ),
     provoke: "`fathom run --engine sim:servers=4 --depth 64 --rate 40200 --arrivals constant --time 40s \
@@ -215,9 +214,9 @@ struct Growth {
 
 fn measure_growth(ran: &CaseRun) -> Known<Growth> {
     let rows: Vec<_> = intervals_of(ran).filter(|r| sum_moved(r).ops > 0).collect();
-    if rows.len() < FEWEST_ROWS {
+    if rows.len() < MIN_INTERVALS {
         return Err(format!(
-            "the run is too short: {FEWEST_ROWS} intervals with operations are needed, and it has {}",
+            "the run is too short: {MIN_INTERVALS} intervals with operations are needed, and it has {}",
             rows.len()
         ));
     }

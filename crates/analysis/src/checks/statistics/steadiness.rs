@@ -241,7 +241,7 @@ fn step_finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> D
     .relabelled(is_relabelled.then_some(Rename::Condition(levels)))
 }
 
-/// Returns the topmost device's mean latency before and after the largest step, in ns. Leaves out the time between the
+/// Returns the topmost device's mean latency in ns on the two levels next to the largest step. Leaves out the time between the
 /// last snapshot before the step and the first one after it.
 fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Known<[f64; 2]> {
     if !case.has_storage() {
@@ -298,8 +298,8 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
     belief: "the beginning of a run was like the rest",
     reads: "fathom's count of operations in each interval of a run (up to 32 a second). No kernel file.",
     formula: formula!(
-        "MSER-5 (White 1997) cuts off the part of the beginning of each run, at most half, that makes the \
-         mean of the rest most certain. Fires if most runs have such a beginning, and the means with and \
+        "MSER-5 (White 1997) cuts off a beginning of each run, at most half of it, so that the mean of the \
+         rest is most certain. Fires if most runs have such a beginning, and the means with and \
          without it differ by more than {minute} in runs of a minute ({ten} from ten seconds on, {shorter} \
          below) and by more than {SIGNIFICANT_ERRORS} standard errors. The number stays unchanged; the finding gives the \
          number without the beginning.",

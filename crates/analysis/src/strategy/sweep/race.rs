@@ -468,7 +468,8 @@ fn mean_of<'s>(
 /// Allowed chance that any statement about a race is wrong.
 const MAX_ERROR: f64 = 0.05;
 
-/// Added to the number of cells that share [`MAX_ERROR`], because a race is judged after each round and not only at its end.
+/// Each judgement may err with a probability of [`MAX_ERROR`] divided by the number of cells plus this, because a race is judged after each
+/// round and not only at its end.
 const EXTRA_JUDGEMENTS: f64 = 4.0;
 
 /// A trimmed mean leaves out the slowest and the fastest runs of a cell: at either end, the number of runs divided by this.

@@ -83,9 +83,9 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     out.write(to)
 }
 
-/// Draws the worst findings and the foot in the lines that `out` leaves of `max_lines`. If there is
-/// too little room for a finding, shortens each note to one line, then leaves out the last notes. A
-/// page narrower than [`SCREEN_COLUMNS`] has a finding even if it becomes longer than `max_lines`.
+/// Draws the worst findings, and the foot with the notes, so that the whole page has at most `max_lines` lines. `out` has the lines
+/// above them. If there is too little room for a finding, shortens each note to one line, then leaves out the last notes. A page
+/// narrower than [`SCREEN_COLUMNS`] has a finding even if it becomes longer than `max_lines`.
 fn draw_findings_and_foot(
     out: &Page,
     report: &Report,
