@@ -165,7 +165,9 @@ impl Grid {
     /// if the job measures neither.
     pub fn setting(&self, job: usize) -> Option<&Setting> {
         let cell = self.cells.iter().find(|c| c.job == job).map(|c| &c.setting);
-        cell.or_else(|| self.baselines.iter().find(|y| y.job == job).map(|y| &y.setting))
+        cell.or_else(|| {
+            self.baselines.iter().find(|baseline| baseline.job == job).map(|baseline| &baseline.setting)
+        })
     }
 }
 

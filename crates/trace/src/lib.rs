@@ -77,9 +77,9 @@ impl Format {
         for line in text.lines() {
             let line = line.trim();
             if let Some(id) = line.strip_prefix("ID:") {
-                format.id = id.trim().parse().map_err(|_| foreign(line))?;
+                format.id = id.trim().parse().map_err(|_| unknown_line(line))?;
             } else if let Some(rest) = line.strip_prefix("field:") {
-                format.fields.push(field(rest).ok_or_else(|| foreign(line))?);
+                format.fields.push(field(rest).ok_or_else(|| unknown_line(line))?);
             }
         }
         Ok(format)
@@ -112,7 +112,7 @@ fn field(text: &str) -> Option<(String, Field)> {
     Some((name.to_owned(), Field { offset, size }))
 }
 
-fn foreign(line: &str) -> UnknownFormat {
+fn unknown_line(line: &str) -> UnknownFormat {
     UnknownFormat(format!("the kernel's description of an event has an unknown line: {line}"))
 }
 
@@ -182,8 +182,9 @@ impl<'p> Records<'p> {
         let stored = Field { offset: 0, size: layout.commit.size }.number(rest);
         let missed = match (commit & MISSED != 0, commit & STORED != 0) {
             (false, _) => 0,
-            // If the page has no space for the number, at least one record was lost.
-            (true, stored_too) => if stored_too { stored } else { 1 }.max(1),
+            (true, true) => stored.max(1),
+            // The page has no space for the number, but at least one record was lost.
+            (true, false) => 1,
         };
         Self { data, at: 0, time, missed, begins: time }
     }

@@ -376,7 +376,7 @@ impl Search<'_> {
     /// 3. Bisection moves it inward until the next load that proves the opposite, or proves nothing, is near.
     fn next_of_end(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
         let is_end = |p: &&Point| matches!(self.evidence_of(p), Evidence::Proven(met) | Evidence::Clear(met) if met == wanted);
-        let is_blocked = |p: &&Point| match self.evidence_of(p) {
+        let is_obstacle = |p: &&Point| match self.evidence_of(p) {
             Evidence::Proven(met) | Evidence::Clear(met) => met != wanted,
             Evidence::Failed => true,
             Evidence::Open => false,
@@ -384,9 +384,9 @@ impl Search<'_> {
         let Some(at) = inward.iter().rposition(is_end) else { return self.outward_load(inward, wanted) };
         let (end, inner) = (inward[at], &inward[at + 1..]);
         let is_unproven = self.evidence_of(end) != Evidence::Proven(wanted);
-        let open = &inner[..inner.iter().position(is_blocked).unwrap_or(inner.len())];
-        let blocked = inner.get(open.len()).map(|p| p.offered);
-        let Some(next) = open.first().map(|p| p.offered).or(blocked) else {
+        let open = &inner[..inner.iter().position(is_obstacle).unwrap_or(inner.len())];
+        let obstacle = inner.get(open.len()).map(|p| p.offered);
+        let Some(next) = open.first().map(|p| p.offered).or(obstacle) else {
             // All loads up to the highest meet the target, or all loads down to the lowest miss it.
             let further = if wanted { self.new_load(self.load_above(end.offered)) } else { None };
             return further.or_else(|| is_unproven.then_some(end.offered));
@@ -399,12 +399,12 @@ impl Search<'_> {
         if is_unproven {
             return Some(end.offered);
         }
-        let blocked = blocked.or(open.last().map(|p| p.offered))?;
+        let limit_load = obstacle.or(open.last().map(|p| p.offered))?;
         // The answer is the lower end, so the upper end may be less exact.
-        if gap(blocked) <= if wanted { NARROW_RATIO.ln() } else { 2.0 * NARROW_RATIO.ln() } {
+        if gap(limit_load) <= if wanted { NARROW_RATIO.ln() } else { 2.0 * NARROW_RATIO.ln() } {
             return None;
         }
-        let middle = middle(blocked);
+        let middle = middle(limit_load);
         let distance = |p: &&&Point| (p.offered as f64 / middle).ln().abs();
         let nearest = open.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|p| p.offered);
         nearest.or_else(|| self.new_load(middle))
@@ -424,8 +424,8 @@ impl Search<'_> {
         {
             return Some(outermost);
         }
-        let is_undecided = |p: &&&Point| matches!(self.evidence_of(p), Evidence::Open | Evidence::Failed);
-        let factor = match inward.iter().take_while(is_undecided).count() {
+        let proves_nothing = |p: &&&Point| matches!(self.evidence_of(p), Evidence::Open | Evidence::Failed);
+        let factor = match inward.iter().take_while(proves_nothing).count() {
             0 => OUTWARD_FACTOR,
             count => UNDECIDED_FACTOR.powi(1 << (count - 1).min(8)),
         };
