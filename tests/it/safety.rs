@@ -219,7 +219,7 @@ fn user_data_in_a_file_of_fathom_are_protected() {
             .unwrap();
         let out = call();
         assert!(
-            out.code != Some(0) && out.stderr.contains("another program has written it since"),
+            out.code != Some(0) && out.stderr.contains("something else has written it since"),
             "{line}: {out:?}"
         );
         assert_eq!(std::fs::read(&own).unwrap(), theirs, "{line}");

@@ -132,13 +132,13 @@ fn state(file: &File) -> State {
         });
     }
     if mark.starts_with(&format!("{COMPLETE} {inode} ")) {
-        return State::Void("fathom made this file, but another program has written it since, renamed it or changed its attributes".into());
+        return State::Void("fathom made this file, but something else has written it since, renamed it or changed its attributes".into());
     }
     // The first version of the mark has no ctime, so it does not detect a write whose mtime was restored.
     let inode = inode.to_string();
     if mark.strip_prefix("copy ").unwrap_or(&mark).split(' ').next() == Some(inode.as_str()) {
         return State::Void(
-            "an older version of fathom made this file, and its mark does not show whether another program has written the file since"
+            "an older version of fathom made this file, and its mark does not show whether something else has written the file since"
                 .into(),
         );
     }
@@ -313,7 +313,7 @@ mod tests {
             shell(change, dir.path());
             assert!(!is_ours(&path) && Writing::begin(&path).is_none(), "{change}");
             let why = void_because(&path).unwrap_or_default();
-            assert!(why.contains("another program has written it since"), "{change}: {why}");
+            assert!(why.contains("something else has written it since"), "{change}: {why}");
         }
         Ok(())
     }

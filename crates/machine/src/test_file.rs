@@ -632,7 +632,7 @@ impl Leftover {
         // Hold the lock until the name is removed.
         let Some(lock) = lock_stale(&self.path) else {
             return Err(MachineError::Refused(format!(
-                "{} was not removed: another program uses it by now, or has changed it",
+                "{} was not removed: it may be in use by now, or has changed",
                 name::shown(&self.path)
             )));
         };

@@ -301,7 +301,7 @@ pub(super) const TIME_ABOVE_DEVICE: Check = Check {
          biased; above {TIME_RELABELLED_ABOVE}, the result is relabelled. Only for direct I/O of which at \
          least {ARRIVED_FROM} of the bytes reached the device. With other processes on the disk (D01), their \
          device time counts as fathom's: the time above the device is then a lower bound, so the check can \
-         fire but not hold. Operations merged into one request share its time. Parts of a split operation \
+         fire but not hold. Each operation of a merged request counts the whole time of the request. Parts of a split operation \
          (more than {ONE_TO_ONE} requests for each) run in parallel, so their sum is an upper bound. The \
          kernel shows whole ms; if the answer depends on this rounding or on a split, it is not checked. If \
          the job includes syncs and no limit was reached, waiting for the journal is part of the number: a \
