@@ -245,7 +245,15 @@ fn captured_mix_is_replayed_unchanged_and_only_with_permission() {
     let (then, flushes) = requests(&stage, &first, &["fio"]);
     let (now, flushed) = requests(&stage, &again, &["fathom-0", "iou-wrk"]);
     assert!(then.len() > 100 && flushes > 5, "{} {flushes}", then.len());
-    assert_eq!((now == then, flushed), (true, flushes), "{} and {}", then.len(), now.len());
+    let more: Vec<_> = now.iter().filter(|request| !then.contains(request)).collect();
+    let fewer: Vec<_> = then.iter().filter(|request| !now.contains(request)).collect();
+    assert_eq!(
+        (now == then, flushed),
+        (true, flushes),
+        "{} and {}, only replayed: {more:?}, only captured: {fewer:?}",
+        then.len(),
+        now.len()
+    );
     assert_ne!(device.checksum(), before);
     // Another capture is running, and each has its own tracer.
     assert_eq!(replay["seen_at"], "driver", "{replay}");

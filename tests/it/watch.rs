@@ -7,7 +7,7 @@ use crate::stage::{Outcome, Report, Running, Stage, is_root, skip, tool, wait};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -298,17 +298,23 @@ fn all_used_disks_are_shown_by_default() {
 #[test]
 fn watch_ends_with_a_signal_or_a_closed_pipe() {
     let stage = Stage::one_per_cpu();
-    let watching = stage.start("watch 200ms", Path::new(""));
-    sleep(Duration::from_millis(700));
-    watching.signal(Signal::INT);
-    let out = watching.end();
-    assert!(out.code == Some(0) && out.stdout.contains("r/s") && out.stderr.is_empty(), "{out:?}");
-    let mut child =
-        stage.command(&[], "watch --format csv 100ms", Path::new("")).stdout(Stdio::piped()).spawn().unwrap();
-    let mut first = String::new();
-    // The pipe is closed after its first line.
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let start = |words: &str| {
+        let mut command = stage.command(&[], words, Path::new(""));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut first).unwrap();
+        (child, output, first)
+    };
+    let (child, mut output, mut text) = start("watch 200ms");
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, Signal::INT).unwrap();
+    output.read_to_string(&mut text).unwrap();
+    let out = child.wait_with_output().unwrap();
+    assert!(out.status.success() && text.contains("r/s") && out.stderr.is_empty(), "{out:?} {text}");
+    let (mut child, output, first) = start("watch --format csv 100ms");
     assert!(first.starts_with("time,device"), "{first}");
+    drop(output);
     let ended = (0..100).find_map(|_| {
         sleep(Duration::from_millis(50));
         child.try_wait().unwrap()
