@@ -229,8 +229,10 @@ fn show_page_line(out: &mut Page, heading: &str, line: &str) {
         out.line("");
     } else if is_command(heading, line) {
         out.unwrapped_line(&format!("      {}", line.trim()));
+    } else if let Some(item) = line.strip_prefix("- ") {
+        out.prose_with_code("    - ", "      ", item);
     } else {
-        out.prose_with_code("    ", line);
+        out.prose_with_code("    ", "    ", line);
     }
 }
 
@@ -269,5 +271,7 @@ fn commands_on_a_page_are_not_wrapped() -> io::Result<()> {
     assert_eq!(shown(TO_FIRE, "A sentence.")?, "    A sentence.\n");
     assert_eq!(shown(TO_FIRE, "`a` and `b`")?, "    `a` and `b`\n");
     assert_eq!(shown("Formula", "a > 1")?, "    a > 1\n");
+    let item = format!("    - {}\n      wrapped\n", "word ".repeat(15).trim());
+    assert_eq!(shown("Formula", &format!("- {}wrapped", "word ".repeat(15)))?, item);
     Ok(())
 }

@@ -83,9 +83,9 @@ impl Page {
         self.text += &prose(self.width, first, indent, text);
     }
 
-    /// Adds an indented paragraph whose code between backticks is not wrapped.
-    pub(crate) fn prose_with_code(&mut self, indent: &str, text: &str) {
-        self.text += &prose_with_code(self.width, indent, text);
+    /// Adds a wrapped paragraph with indented continuation lines, whose code between backticks is not wrapped.
+    pub(crate) fn prose_with_code(&mut self, first: &str, indent: &str, text: &str) {
+        self.text += &prose_with_code(self.width, first, indent, text);
     }
 
     /// Adds a paragraph whose lines after the first are indented.
@@ -205,7 +205,7 @@ pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> Stri
 }
 
 /// Wraps a paragraph like [`prose`], but never breaks code between backticks, so that it can be pasted.
-pub(crate) fn prose_with_code(width: usize, indent: &str, text: &str) -> String {
+pub(crate) fn prose_with_code(width: usize, first: &str, indent: &str, text: &str) -> String {
     let mut words: Vec<Cow<'_, str>> = Vec::new();
     let mut is_code = false;
     for word in split_words(text) {
@@ -216,7 +216,7 @@ pub(crate) fn prose_with_code(width: usize, indent: &str, text: &str) -> String 
         }
         is_code ^= ends_code;
     }
-    wrap_words(width.min(MAX_PROSE_WIDTH), indent, indent, &words)
+    wrap_words(width.min(MAX_PROSE_WIDTH), first, indent, &words)
 }
 
 /// Breaks lines between words. Shortens words that do not fit on a line, but never code between backticks.
@@ -448,17 +448,17 @@ fn lines_fit_the_width_and_words_are_not_broken() {
 fn code_is_neither_broken_nor_shortened() {
     let code = "`echo '254:0 400' > /sys/fs/cgroup/x/io.max`";
     let wrapped =
-        prose_with_code(40, "  ", &format!("In a cgroup type {code}, then `fathom run` at 3.0 % more"));
+        prose_with_code(40, "  ", "  ", &format!("In a cgroup type {code}, then `fathom run` at 3.0 % more"));
     assert_eq!(wrapped, format!("  In a cgroup type\n  {code},\n  then `fathom run` at 3.0 % more\n"));
     let long = format!("/sys/{}", "x".repeat(60));
     for code in [format!("`{long}`"), format!("`cat {long} > b`")] {
         let wrapped = prose(40, "", "", &format!("Type {code}, then repeat"));
         assert!(wrapped.contains(&long), "{wrapped}");
-        assert!(prose_with_code(40, "", &code).contains(&long));
+        assert!(prose_with_code(40, "", "", &code).contains(&long));
     }
     assert!(!prose(40, "", "", &format!("It`s {long} and {long}")).contains(&long));
     // An unclosed backtick hides no text.
-    assert_eq!(prose_with_code(40, "", "an `open end"), "an `open end\n");
+    assert_eq!(prose_with_code(40, "", "", "an `open end"), "an `open end\n");
 }
 
 #[test]
