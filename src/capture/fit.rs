@@ -204,7 +204,9 @@ fn run(job: &Path, args: &FitArgs, target: &Path, report: &Path) -> Result<u32, 
         command.arg("--unseen-users").arg(path);
     }
     command.arg("--").arg(job).arg(target);
-    command.stdin(Stdio::null()).stdout(File::create(report).map_err(not_started)?).stderr(Stdio::piped());
+    let report_file = File::create(report)
+        .map_err(|e| Failure::Refused(format!("cannot create {}: {e}", report.display())))?;
+    command.stdin(Stdio::null()).stdout(report_file).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(not_started)?;
     match wait(&mut child)? {
         // The report may have a finding; only the requests of the job matter here.

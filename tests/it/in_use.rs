@@ -278,7 +278,11 @@ fn devices_with_hidden_users_need_unseen_users() {
     assert!(plan.stdout.contains("--unseen-users"), "{plan:?}");
     let out = contained(&allowed, &node);
     assert!(matches!(out.code, Some(0 | 1)) && sum(&node) != before, "{out:?}");
-    assert!(unwrapped(&out.stdout).contains("because --unseen-users names it"), "{}", out.stdout);
+    assert!(
+        unwrapped(&out.stdout).contains("because --unseen-users or FATHOM_UNSEEN_USERS names it"),
+        "{}",
+        out.stdout
+    );
     // --unseen-users does not allow writing to a device that is visibly in use.
     let writer = writer_of(&stage, &device.path);
     // By `sh` or `sleep`.

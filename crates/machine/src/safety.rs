@@ -205,7 +205,7 @@ fn refuse_users_of(
         Use::By(user) => Err(used_error(path, &user)),
         Use::Unused => Ok(None),
         Use::NeedsConsent(why) if allows_unseen => Ok(Some(format!(
-            "users of {} may be hidden ({why}); fathom could write the target because --unseen-users names it",
+            "users of {} may be hidden ({why}); fathom could write the target because --unseen-users or FATHOM_UNSEEN_USERS names it",
             name::shown(path)
         ))),
         // The first write of a file was allowed although users may be hidden, so later ones are too.

@@ -57,8 +57,8 @@ pub(super) struct GridBuilder<'a> {
     pub(super) sweep_spec: &'a SweepSpec,
 }
 
-/// One point of the axes.
-struct Point<'a> {
+/// A value of each axis.
+struct GridPoint<'a> {
     work: &'a CellWork,
     mode: Option<&'static Mode>,
     cache: Cache,
@@ -120,7 +120,18 @@ impl GridBuilder<'_> {
                 let (assignment, batch) = (*assignment, *batch);
                 let at = offset.map(|offset| self.cell_start(offset, assignment));
                 for (bs, depth) in sizes.iter().flat_map(|bs| depths.iter().map(move |d| (*bs, *d))) {
-                    self.add(&Point { work, mode, cache, engine, entry, assignment, at, batch, bs, depth });
+                    self.add(&GridPoint {
+                        work,
+                        mode,
+                        cache,
+                        engine,
+                        entry,
+                        assignment,
+                        at,
+                        batch,
+                        bs,
+                        depth,
+                    });
                 }
             }
         }
@@ -161,7 +172,7 @@ impl GridBuilder<'_> {
         if best.is_direct() && !is_direct_possible { other().unwrap_or(best) } else { best }
     }
 
-    fn add(&mut self, point: &Point) {
+    fn add(&mut self, point: &GridPoint) {
         let setting = self.setting(point);
         if let Some(why) = self.find_hindrance(point, &setting) {
             self.skipped.push(Skipped { setting, why });
@@ -172,7 +183,7 @@ impl GridBuilder<'_> {
     }
 
     /// Describes the settings of a cell.
-    fn setting(&self, point: &Point) -> Setting {
+    fn setting(&self, point: &GridPoint) -> Setting {
         let Assignment { workers, targets, targets_of_last, only_target } = point.assignment;
         let (rw, mix, spec) = match point.work {
             CellWork::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::describe), None),
@@ -208,8 +219,8 @@ impl GridBuilder<'_> {
     }
 
     /// Returns why a cell cannot be measured; `None` if it can.
-    fn find_hindrance(&self, point: &Point, setting: &Setting) -> Option<String> {
-        let Point { entry, cache, .. } = *point;
+    fn find_hindrance(&self, point: &GridPoint, setting: &Setting) -> Option<String> {
+        let GridPoint { entry, cache, .. } = *point;
         let memory = setting.memory_bytes();
         if memory > self.memory_bytes {
             let (needs, cap) = (show_bytes(memory), show_bytes(self.memory_bytes));
@@ -259,7 +270,7 @@ impl GridBuilder<'_> {
     }
 
     /// Makes the job of a cell.
-    fn make_spec(&self, point: &Point) -> JobSpec {
+    fn make_spec(&self, point: &GridPoint) -> JobSpec {
         let mut job = self.base.clone();
         let first = |count: u32| -> Vec<String> {
             let used = self.targets.iter().take(count as usize);
@@ -295,7 +306,7 @@ impl GridBuilder<'_> {
     }
 
     /// Sets the stream's start and limits it to the target's end.
-    fn set_start(&self, stream: &mut StreamSpec, point: &Point) {
+    fn set_start(&self, stream: &mut StreamSpec, point: &GridPoint) {
         let Some(at) = point.at else { return };
         stream.give("offset").access.offset_bytes = at.bytes;
         // The offset does not shorten a file that fathom makes.
@@ -321,7 +332,7 @@ impl GridBuilder<'_> {
             let engine = EngineSpec { name: "sync".into(), options: grows.into_iter().collect() };
             for (name, bs) in BASELINES {
                 let Some(bytes) = self.baseline_bytes(bs) else { continue };
-                let point = Point {
+                let point = GridPoint {
                     work: &CellWork::Plain(rw, None),
                     mode: None,
                     cache: Cache::Buffered,
@@ -384,7 +395,7 @@ fn explain_client_cache(file_system: &str) -> String {
 }
 
 /// Returns why a cell cannot be measured on a target; `None` if it can.
-fn find_hindrance_on(target: &TargetFacts, point: &Point) -> Option<String> {
+fn find_hindrance_on(target: &TargetFacts, point: &GridPoint) -> Option<String> {
     if target.role != Role::Made && u64::from(point.bs) > target.bytes {
         return Some(format!("{} has only {}", name::shown(&target.path), show_bytes(target.bytes)));
     }
@@ -405,7 +416,7 @@ fn find_hindrance_on(target: &TargetFacts, point: &Point) -> Option<String> {
     size.map(|_| format!("direct I/O here needs multiples of {align} bytes"))
 }
 
-impl Point<'_> {
+impl GridPoint<'_> {
     /// Gives a stream the settings of the point, except its cache mode, targets and start.
     fn apply(&self, stream: &mut StreamSpec) {
         match self.work {

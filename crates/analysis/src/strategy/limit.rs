@@ -92,7 +92,7 @@ const MOST_LOADS: usize = 40;
 const TYPICAL_SEARCH: usize = 29;
 
 /// The runs at one load.
-pub(crate) struct Point {
+pub(crate) struct MeasuredLoad {
     /// Operations per second that were offered.
     pub(crate) offered: u64,
     /// Latencies of all runs, from the scheduled start.
@@ -127,7 +127,7 @@ pub(super) fn next(done: &[Summary], plan: &StrategyPlan, target: &LatencyTarget
     }
     match next_load(&points, plan, target, capacity, runs_left) {
         Some(offered) => {
-            let repeat = points.iter().find(|p| p.offered == offered).map_or(0, Point::count);
+            let repeat = points.iter().find(|p| p.offered == offered).map_or(0, MeasuredLoad::count);
             Next::Measure { job: 1, repeat, attempt: 0, offered_iops: Some(offered) }
         }
         None => Next::Done(format!("loads measured: {}", points.len())),
@@ -136,7 +136,7 @@ pub(super) fn next(done: &[Summary], plan: &StrategyPlan, target: &LatencyTarget
 
 /// Returns the load of the next run; `None` if no run is left to measure. `runs_left` is the number of runs that fit into the time.
 fn next_load(
-    points: &[Point],
+    points: &[MeasuredLoad],
     plan: &StrategyPlan,
     target: &LatencyTarget,
     capacity: f64,
@@ -183,9 +183,9 @@ pub(super) fn rest_ns(done: &[Summary], target: &LatencyTarget) -> u64 {
 }
 
 /// Returns the loads that were offered, ascending, each with its runs.
-pub(crate) fn points(done: &[Summary], target: &LatencyTarget) -> Vec<Point> {
+pub(crate) fn points(done: &[Summary], target: &LatencyTarget) -> Vec<MeasuredLoad> {
     let (capacity, limit_iops) = (capacity(done), lowest_limit(done));
-    let new_point = |offered| Point {
+    let new_point = |offered| MeasuredLoad {
         offered,
         latency: Histogram::new(),
         service: Histogram::new(),
@@ -195,7 +195,7 @@ pub(crate) fn points(done: &[Summary], target: &LatencyTarget) -> Vec<Point> {
         capacity,
         limit_iops,
     };
-    let mut points: BTreeMap<u64, Point> = BTreeMap::new();
+    let mut points: BTreeMap<u64, MeasuredLoad> = BTreeMap::new();
     for run in done {
         let Some(offered) = run.offered_iops else { continue };
         let point = points.entry(offered).or_insert_with(|| new_point(offered));
@@ -207,7 +207,7 @@ pub(crate) fn points(done: &[Summary], target: &LatencyTarget) -> Vec<Point> {
         }
         point.seconds += if run.iops > 0.0 { run.latency.count() as f64 / run.iops } else { 0.0 };
     }
-    let mut points: Vec<Point> = points.into_values().collect();
+    let mut points: Vec<MeasuredLoad> = points.into_values().collect();
     let variances = [0, 1].map(|by| {
         let served = points.iter().filter(|p| !p.is_overloaded(target));
         intervals::pooled_variance(served.map(|p| &p.counts[by][..]), UNSEEN_BURST)
@@ -218,7 +218,7 @@ pub(crate) fn points(done: &[Summary], target: &LatencyTarget) -> Vec<Point> {
     points
 }
 
-impl Point {
+impl MeasuredLoad {
     fn count(&self) -> u32 {
         self.counts[0].len() as u32
     }
@@ -295,7 +295,7 @@ fn count_beyond(all: &Histogram, most_ns: u64) -> u64 {
 
 /// The search for the highest load that meets a latency target.
 struct Search<'p> {
-    points: &'p [Point],
+    points: &'p [MeasuredLoad],
     target: &'p LatencyTarget,
     capacity: f64,
     /// A proof is attempted once a load has this many runs.
@@ -322,13 +322,13 @@ impl Search<'_> {
             return Some(whole_number(FIRST_LOADS[0] * self.capacity));
         }
         let first_miss = self.points.iter().position(|p| self.evidence_of(p) == Evidence::Proven(false));
-        let lower: Vec<&Point> =
+        let lower: Vec<&MeasuredLoad> =
             self.points.iter().take(first_miss.map_or(usize::MAX, |at| at + 1)).collect();
         let best = lower.iter().rposition(|p| self.evidence_of(p) == Evidence::Proven(true));
-        let upper: Vec<&Point> = self.points.iter().skip(best.unwrap_or(0)).rev().collect();
+        let upper: Vec<&MeasuredLoad> = self.points.iter().skip(best.unwrap_or(0)).rev().collect();
         let ends = [self.next_of_end(&lower, true), self.next_of_end(&upper, false)];
         // The lower end is the answer, so it gets two of three runs.
-        let runs: u32 = self.points.iter().map(Point::count).sum();
+        let runs: u32 = self.points.iter().map(MeasuredLoad::count).sum();
         let [first, second] = if runs % 3 == 2 { [ends[1], ends[0]] } else { ends };
         first.or(second).or_else(|| self.confirming_load(lower[best?]))
     }
@@ -341,9 +341,9 @@ impl Search<'_> {
             return None;
         }
         let first_miss = self.points.iter().position(|p| self.evidence_of(p) == Evidence::Proven(false));
-        let below: Vec<&Point> = self.points.iter().take(first_miss.unwrap_or(usize::MAX)).collect();
+        let below: Vec<&MeasuredLoad> = self.points.iter().take(first_miss.unwrap_or(usize::MAX)).collect();
         // Half of the runs remain for a lower load, in case the proof fails.
-        let can_be_proven = |p: &&&Point| {
+        let can_be_proven = |p: &&&MeasuredLoad| {
             let runs = (p.count() + (runs_left / 2) as u32).max(self.runs);
             u64::from(runs - p.count()) <= runs_left && p.would_meet(self.target, runs) == Some(true)
         };
@@ -351,14 +351,14 @@ impl Search<'_> {
     }
 
     /// Returns the load of the answer if too few runs are at loads that have several runs.
-    fn confirming_load(&self, answer: &Point) -> Option<u64> {
+    fn confirming_load(&self, answer: &MeasuredLoad) -> Option<u64> {
         let repeated = self.points.iter().filter(|p| p.count() > 1 && !p.is_overloaded(self.target));
-        (repeated.map(Point::count).sum::<u32>() < CONFIRMING_RUNS).then_some(answer.offered)
+        (repeated.map(MeasuredLoad::count).sum::<u32>() < CONFIRMING_RUNS).then_some(answer.offered)
     }
 
     /// Whether a condition that requires this load cannot be decided yet, and more runs of the load may decide it.
     fn is_undecided(&self, load: u64) -> bool {
-        let decides = |p: &Point| match self.evidence_of(p) {
+        let decides = |p: &MeasuredLoad| match self.evidence_of(p) {
             Evidence::Proven(true) => p.offered >= load,
             Evidence::Proven(false) => p.offered <= load,
             Evidence::Failed => p.offered == load,
@@ -374,9 +374,9 @@ impl Search<'_> {
     /// 1. The end is the innermost load at which `wanted` is proven or clear.
     /// 2. Single runs bring it near the other end, and more runs prove it.
     /// 3. Bisection moves it inward until the next load that proves the opposite, or proves nothing, is near.
-    fn next_of_end(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
-        let is_end = |p: &&Point| matches!(self.evidence_of(p), Evidence::Proven(met) | Evidence::Clear(met) if met == wanted);
-        let is_obstacle = |p: &&Point| match self.evidence_of(p) {
+    fn next_of_end(&self, inward: &[&MeasuredLoad], wanted: bool) -> Option<u64> {
+        let is_end = |p: &&MeasuredLoad| matches!(self.evidence_of(p), Evidence::Proven(met) | Evidence::Clear(met) if met == wanted);
+        let is_obstacle = |p: &&MeasuredLoad| match self.evidence_of(p) {
             Evidence::Proven(met) | Evidence::Clear(met) => met != wanted,
             Evidence::Failed => true,
             Evidence::Open => false,
@@ -405,14 +405,14 @@ impl Search<'_> {
             return None;
         }
         let middle = middle(limit_load);
-        let distance = |p: &&&Point| (p.offered as f64 / middle).ln().abs();
+        let distance = |p: &&&MeasuredLoad| (p.offered as f64 / middle).ln().abs();
         let nearest = open.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|p| p.offered);
         nearest.or_else(|| self.new_load(middle))
     }
 
     /// Returns a load below the measured ones if a load that meets the target is `wanted`, otherwise one above them. Below undecided loads the
     /// distance grows with each try. Returns a measured load if it needs more runs and nothing can be learned from another load.
-    fn outward_load(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
+    fn outward_load(&self, inward: &[&MeasuredLoad], wanted: bool) -> Option<u64> {
         let outermost = inward.first()?.offered;
         if !wanted {
             return self.new_load(self.load_above(outermost));
@@ -424,7 +424,8 @@ impl Search<'_> {
         {
             return Some(outermost);
         }
-        let proves_nothing = |p: &&&Point| matches!(self.evidence_of(p), Evidence::Open | Evidence::Failed);
+        let proves_nothing =
+            |p: &&&MeasuredLoad| matches!(self.evidence_of(p), Evidence::Open | Evidence::Failed);
         let factor = match inward.iter().take_while(proves_nothing).count() {
             0 => OUTWARD_FACTOR,
             count => UNDECIDED_FACTOR.powi(1 << (count - 1).min(8)),
@@ -441,7 +442,7 @@ impl Search<'_> {
     }
 
     /// Returns the evidence of a load's runs.
-    fn evidence_of(&self, point: &Point) -> Evidence {
+    fn evidence_of(&self, point: &MeasuredLoad) -> Evidence {
         // Beyond the capacity, one run proves an overload.
         let may_prove =
             point.count() >= self.runs || (point.is_overloaded(self.target) && point.is_beyond_capacity());
@@ -463,8 +464,8 @@ impl Search<'_> {
 }
 
 /// Returns the next load of the curve, round after round, each in a new order.
-fn curve_load(points: &[Point], plan: &StrategyPlan, capacity: f64) -> Option<u64> {
-    let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
+fn curve_load(points: &[MeasuredLoad], plan: &StrategyPlan, capacity: f64) -> Option<u64> {
+    let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, MeasuredLoad::count);
     (0..plan.runs).find_map(|repeat| {
         let order = repeats::random_order(CURVE_PERCENT.len(), plan.seed, repeat);
         let rates = order
@@ -480,7 +481,7 @@ fn whole_number(iops: f64) -> u64 {
 }
 
 /// Returns a load next to the knee; `None` if the knee is known well enough.
-fn knee_load(points: &[Point], capacity: f64) -> Option<u64> {
+fn knee_load(points: &[MeasuredLoad], capacity: f64) -> Option<u64> {
     let next = knee::next_load(&curve_points(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity)
         .map(whole_number)?;
     if_new(points, next)
@@ -488,14 +489,14 @@ fn knee_load(points: &[Point], capacity: f64) -> Option<u64> {
 
 /// Returns the mean latency of each load that completed an operation. In overload, this mean is very large, because it grows with the length
 /// of the run.
-pub(crate) fn curve_points(points: &[Point]) -> Vec<CurvePoint> {
+pub(crate) fn curve_points(points: &[MeasuredLoad]) -> Vec<CurvePoint> {
     let curve_point =
-        |p: &Point| Some(CurvePoint { iops: p.offered as f64, mean_latency_ns: p.latency.mean_ns()? });
+        |p: &MeasuredLoad| Some(CurvePoint { iops: p.offered as f64, mean_latency_ns: p.latency.mean_ns()? });
     points.iter().filter_map(curve_point).collect()
 }
 
 /// Returns the load if it was not offered yet and the number of loads is below the maximum.
-fn if_new(points: &[Point], rate: u64) -> Option<u64> {
+fn if_new(points: &[MeasuredLoad], rate: u64) -> Option<u64> {
     (points.len() < MOST_LOADS && points.iter().all(|p| p.offered != rate)).then_some(rate)
 }
 
@@ -685,7 +686,7 @@ fn found_bracket(done: &[Summary], plan: &StrategyPlan) -> (Option<u64>, Option<
     let Strategy::Limit(target) = plan.strategy else { return (None, None) };
     let points = points(done, &target);
     let missed = points.iter().find(|p| p.meets(&target) == Some(false)).map(|p| p.offered);
-    let below = |p: &&Point| missed.is_none_or(|missed| p.offered < missed);
+    let below = |p: &&MeasuredLoad| missed.is_none_or(|missed| p.offered < missed);
     let met = points.iter().filter(below).rfind(|p| p.meets(&target) == Some(true)).map(|p| p.offered);
     (met, missed)
 }
@@ -1001,7 +1002,7 @@ fn a_burst_above_the_limit_of_a_cgroup_proves_nothing() {
     let (met, missed) = found_bracket(&done, &plan);
     assert!((9_500..=10_000).contains(&met.unwrap()) && missed.unwrap() > 10_000, "{met:?} {missed:?}");
     let target = target(0.99, Some(2_500_000));
-    let above = points(&done, &target).iter().filter(|p| p.offered > 10_000).map(Point::count).max();
+    let above = points(&done, &target).iter().filter(|p| p.offered > 10_000).map(MeasuredLoad::count).max();
     assert_eq!(above, Some(1), "one run of a load that the limit forbids");
 }
 

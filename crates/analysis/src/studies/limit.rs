@@ -15,7 +15,7 @@ use crate::checks::most_iops;
 use crate::figures::{PERCENTILES, is_late};
 use crate::findings::{self, CaseAnswers};
 use crate::runs::{Summary, capacity_of, summaries};
-use crate::strategy::limit::{self as strategy, Point};
+use crate::strategy::limit::{self as strategy, MeasuredLoad};
 use crate::verdict::{Judged, ReasonedVerdict, ReportHead, limiter_of};
 use model::finding::{CheckId, Checked, Outcome};
 use model::histogram::{FEWEST_ABOVE_PERCENTILE, Histogram};
@@ -190,7 +190,7 @@ fn is_void(points: &[LoadPoint], offered: u64) -> bool {
 fn build_point(
     answered: &CaseAnswers,
     figures: &Measured,
-    point: &Point,
+    point: &MeasuredLoad,
     latency_target: &LatencyTarget,
 ) -> LoadPoint {
     let late = merge_lateness(answered);
@@ -328,7 +328,7 @@ fn advise_longer_runs(point: &LoadPoint, percentile: &str) -> String {
 }
 
 /// States the bounds by which a load was judged. They are rounded outward, so that the text does not contradict the answer.
-fn describe_bounds(point: &Point, target: &MetLoad) -> Option<String> {
+fn describe_bounds(point: &MeasuredLoad, target: &MetLoad) -> Option<String> {
     let [low, high] = point.slow_share(0)?;
     let (low, high) = ((1e4 * low).floor() / 1e2, (1e4 * high).ceil() / 1e2);
     Some(format!(
@@ -340,7 +340,7 @@ fn describe_bounds(point: &Point, target: &MetLoad) -> Option<String> {
     ))
 }
 
-fn describe_target(curve: &LoadCurve, found: &MetLoad, measured: &[Point]) -> String {
+fn describe_target(curve: &LoadCurve, found: &MetLoad, measured: &[MeasuredLoad]) -> String {
     let target = format!("p{} within {}", found.percentile, show_ns(found.latency_ns as f64));
     let load = |p: &LoadPoint| {
         // Runs with too few operations for the percentile may still prove that it is above or within the target.
