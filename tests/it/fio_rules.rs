@@ -463,6 +463,8 @@ fn accepted_fio_options_move_the_same_bytes() {
         "--rw=read:64k --bs=64k --size=1500k",
         "--rw=read:64k --bs=64k --size=1500k --loops=2",
         "--rw=read:64k --bs=64k --size=1540k",
+        "--rw=read:64k --size=1m --numjobs=2 --offset_increment=256k",
+        "--rw=write:64k --filesize=2m --size=1m --offset=256k --loops=2",
         "--rw=read --size=1m --numjobs=3 --offset_increment=10%",
         "--rw=read --size=1m --bs=64k --io_size=30%",
         "--rw=read --size=1m --bs=64k --io_size=500k",

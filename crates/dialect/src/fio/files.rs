@@ -372,6 +372,20 @@ pub(super) fn has_io_size(job: &Job) -> Result<bool, Fault> {
     Ok(!matches!(job.size("io_size")?, None | Some(Size::Bytes(0) | Size::Percent(0.0 | 100.0))))
 }
 
+/// Ends a job with holes and an offset at the end of its files, `loops` times, as in fio. Without an offset such a job may start again at the
+/// beginning until it has moved `size`.
+pub(super) fn end_after_one_pass_with_holes(job: &Job, stream: &mut StreamSpec) -> Result<(), Fault> {
+    if stream.steps.hole_bytes == 0 || has_io_size(job)? || is_time_based(job)? {
+        return Ok(());
+    }
+    stream.resolved.limit.bytes = None;
+    stream.passes = Some(job.count("loops", 1)?.unwrap_or(1));
+    if let Some(length) = file_size(job)? {
+        stream.size = Some(length.saturating_sub(stream.resolved.access.offset_bytes));
+    }
+    Ok(())
+}
+
 /// The bytes of `io_size`; `None` without a limit. A percentage refers to the bytes of one pass
 /// over all files; 100 % is no limit.
 fn io_size(shares: &Shares, size: Option<u64>, stream: &StreamSpec) -> Result<Option<u64>, Fault> {

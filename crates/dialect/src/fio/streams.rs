@@ -510,6 +510,9 @@ fn clones(
                 stream.create =
                     template.create.map(|c| Create { bytes: c.bytes.saturating_add(offset - first), ..c });
             }
+            if offset > 0 {
+                files::end_after_one_pass_with_holes(job, &mut stream)?;
+            }
             files::draw_sizes(job, if has_own_files { clone } else { 0 }, files, environment, &mut stream)?;
             Ok(stream)
         };

@@ -444,6 +444,11 @@ fn holes_restart_until_the_size_is_moved() {
     assert_eq!(ends("size=260k"), (Some(1), None), "an operation ends where the file ends");
     assert_eq!(ends("filename=f size=256k"), (Some(1), None), "the file is longer");
     assert_eq!(ends("size=256k offset=128k"), (Some(1), None));
+    assert_eq!(ends("size=256k filesize=1m offset=128k loops=2"), (Some(2), None), "to the end of the file");
+    let clones = job("[j]\nrw=read:60k\nsize=256k\nnumjobs=2\noffset_increment=64k\n");
+    let ends_of_clones: Vec<_> =
+        clones.phases[0].streams.iter().map(|s| (s.passes, s.resolved.limit.bytes)).collect();
+    assert_eq!(ends_of_clones, [(None, Some(256 << 10)), (Some(1), None)], "the second clone has an offset");
     assert_eq!(ends("filename=f size=0"), (Some(1), None), "5 bytes remain after the last hole");
     assert_eq!(
         ends("bs=64k size=1100k"),
