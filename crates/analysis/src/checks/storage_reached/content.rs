@@ -23,22 +23,26 @@ pub(super) const ZERO_DATA: Check = Check {
     reads: "64 single direct reads at random places of each target, made before the first run and outside \
             every measured window. Each block is checked completely.",
     formula: formula!(
-        "zero share = blocks that hold only zeros / blocks read. Above {ZEROS_BIASED_ABOVE} the number is biased: \
-         real files have a few empty blocks. From {ZEROS_VOID_FROM} on it is void if the storage can answer zeros \
-         without its medium: a block device, an SSD or a virtual disk. A hard disk reads written zeros like \
-         any other data. Targets that could not be sampled may hold data, so the result is void only if \
-         the zeros are that share of all targets. Not checked with fewer than {FEWEST_BLOCKS} blocks. The blocks are read \
-         before the first phase, so the share of the region that earlier phases of the job then \
-         filled with other data is subtracted, as if they wrote no block twice. If at most \
-         {ZEROS_BIASED_ABOVE} is left, the check does not answer."
+        "Zero share = sampled blocks that hold only zeros / sampled blocks.\n\
+         - Invalid if the zero share is {ZEROS_VOID_FROM} or more and the storage can answer zeros without \
+         its medium: a block device, an SSD, a virtual disk or an unknown disk. A file on a hard disk is \
+         exempt, because a hard disk reads written zeros like any other data.\n\
+         - Biased if the zero share is above {ZEROS_BIASED_ABOVE}. Real files have a few empty blocks.\n\
+         - Biased, instead of invalid, if the zeros are less than {ZEROS_VOID_FROM} of all targets. \
+         Targets that could not be sampled count as data.\n\
+         - Not checked with fewer than {FEWEST_BLOCKS} blocks.\n\
+         - The blocks are read before the first phase. Earlier phases of the job may then fill a part of \
+         the region with other data. This part is subtracted from the zero share, as if these phases wrote \
+         no block twice. Not checked if at most {ZEROS_BIASED_ABOVE} is left.\n\
+         - Does not apply if A04 found holes."
     ),
     provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing \
               you need), or `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
     fix: "Name a directory and let fathom make its own test file: on a mounted device, the directory where it is \
           mounted. Or, if the target is not in use and its contents are worthless, write it once with data that \
           are not zeros: `fathom run --rw write --bs 1m --runs 1 --passes 1 --destroy NAME TARGET`.",
-    accept: "Accept it if your real data contain as many zeros. fathom does not measure until you accept a \
-             void finding.",
+    accept: "Accept it if your real data contain as many zeros. fathom does not measure until you accept a finding \
+             that invalidates the result.",
     applies: |case| case.does(Kind::Read) && case.on_device(),
     ask: Ask::Unless(&[CheckId::A04], check_zero_data),
     #[cfg(test)]

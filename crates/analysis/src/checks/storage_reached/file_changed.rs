@@ -15,12 +15,18 @@ pub(super) const FILE_CHANGED: Check = Check {
             holds), and its extents (FIEMAP) if the run only reads. Programs cannot read the change cookies \
             of file systems, so the change times take their place.",
     formula: formula!(
-        "Void if a later run found another file, or if the length changed in a run (except with `--engine sync:grow` \
-         or an engine that moves no data). If fathom only reads the file, also void if bytes were removed from it or its extents \
-         moved, and biased if only its change times moved: another process wrote to it, renamed it or set \
-         its times. Biased if a name of the file was removed or given to another file in a run: that name no \
-         longer leads to the measured file. Discarded attempts are checked too, and for your own files the \
-         time between runs. There is no threshold: no other process should touch the file."
+        "Compares the file at the start and at the end of each run, discarded attempts included. Your own \
+         files are also compared between runs. There is no threshold: no other process should touch the \
+         file.\n\
+         - Invalid if a later run found another file.\n\
+         - Invalid if the length changed, except with `--engine sync:grow` or an engine that moves no \
+         data.\n\
+         - Invalid if fathom only reads the file, and bytes were removed from it or its extents moved.\n\
+         - Biased if a name of the file was removed or given to another file: that name no longer leads to \
+         the measured file.\n\
+         - Biased if fathom only reads the file, and only its change times moved: another process wrote to \
+         it, renamed it or set its times.\n\
+         - Not checked, without a finding, if the state of the file could not be read."
     ),
     provoke: "`fathom run --rw randread --time 5s FILE` and, while it runs, `fallocate --punch-hole --offset \
               0 --length 1m FILE`, `truncate -s 1m FILE`, or `mv OTHER FILE`.",

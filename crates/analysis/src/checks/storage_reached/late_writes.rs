@@ -19,12 +19,14 @@ pub(super) const WRITES_STILL_IN_RAM: Check = Check {
             the duration of that sync.",
     formula: formula!(
         "Share in memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes \
-         written. Above {IN_MEMORY_ABOVE} the number is relabelled to the page cache: smaller shares are \
+         written.\n\
+         - Relabelled to the page cache if the share is above {IN_MEMORY_ABOVE}. Smaller shares are \
          requests in flight and the last pages of a flush. The finding also gives the rate with the final \
-         sync included. If other streams write to the same device, the bytes of this stream are known within \
-         bounds. At least: direct writes that its own workers submitted, or pages that they dirtied and that \
-         are clean again (`write_bytes` in /proc/thread-self/io). At most: the device's total less the other \
-         streams' writes."
+         sync included, unless other streams write too.\n\
+         - Not checked if other streams write to the same device and the bounds of this stream's bytes do \
+         not decide. The lower bound is the direct writes that its own workers submitted, or the pages \
+         that they dirtied and that are clean again (`write_bytes` in /proc/thread-self/io). The upper \
+         bound is the device's total less the other streams' writes."
     ),
     provoke: "`fathom run --rw randwrite --cache buffered --time 1s DIR`.",
     fix: "Use --cache direct, sync or dsync, or measure for longer than memory can absorb the writes.",
@@ -100,13 +102,20 @@ pub(super) const NEVER_WRITTEN: Check = Check {
     reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each run \
             and after its final sync.",
     formula: formula!(
-        "Void if fathom's own operations dropped more than {DROPPED_ABOVE} of the written bytes while they were \
-         dirty. The kernel charges dropped pages to the process that drops them, so truncation by another \
-         process shows only at the device. Therefore also void if, for writes through the page cache, the \
-         device wrote less than {WRITTEN_FROM} of the distinct blocks: a rewritten block may reach it only \
-         once, but each block must reach it. The number of distinct blocks follows from the order of offsets \
-         to a few percent, hence the tolerance. Not checked if the order does not determine it, if the file \
-         is compressed, or if a job that trims dropped dirty bytes."
+        "Counts the dirty bytes that were dropped from memory, and compares the bytes that the device \
+         wrote by the end of the final sync with the distinct blocks.\n\
+         - Invalid if fathom's own operations dropped more than {DROPPED_ABOVE} of the written bytes while \
+         they were dirty. The kernel charges dropped pages to the process that drops them, so this rule \
+         cannot find truncation by another process.\n\
+         - Invalid for writes through the page cache if the device wrote less than {WRITTEN_FROM} of the \
+         distinct blocks. A rewritten block may reach the device only once, but each block must reach it. \
+         The number of distinct blocks follows from the order of offsets to a few percent, hence the \
+         tolerance.\n\
+         - Not checked if the job trims and dirty bytes were dropped: the kernel counts trimmed pages as \
+         dropped.\n\
+         - Not checked, instead of the second rule, if the order of offsets does not determine the number \
+         of distinct blocks, or if the file may be stored compressed (A07).\n\
+         - Not checked if other streams write to the device and their part does not decide."
     ),
     provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, `truncate \
               -s 0 FILE; truncate -s 1g FILE` in another terminal.",

@@ -80,22 +80,30 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
     reads: "Bytes and operations that fathom issued, the `stat` files of the devices, and the io counters of \
             fathom's own cgroup, each from start to stop of every run.",
     formula: formula!(
-        "Void if (1) the cgroup was charged more bytes than the disk moved (writes through the page cache \
-         count until the final sync), (2) direct operations moved more bytes than the disk, (3) direct \
-         operations moved more bytes than the cgroup was charged although the disk moved them, or (4) the \
-         disk counted fewer requests and merges than direct operations, each by more than {WITHIN} and the \
-         I/O in flight. (3) does not apply to writes on file systems that charge them to their own threads, \
-         and (4) does not apply if requests are more than {MERGED_ABOVE} times as large as operations (B01). \
-         (1) also allows {floor} per run, and for sequential reads through the page cache {windows} windows \
-         of read-ahead per worker and run, which are charged but still in flight when the counters are read. \
-         Double charges are subtracted first: io_uring first submits without waiting, and the kernel also \
-         charges attempts that it refuses. It refuses requests that must be split, and requests that find \
-         the device's queue full (nr_requests); a note reports a full queue. (1) is only a note if the \
-         operations are direct and the device moved everything that fathom issued. On a quiet disk these \
-         counts are equal to the byte. If A01, A02, A04, A06, A07, A09, A12 or A18 explains missing bytes, \
-         only (1) is checked; extra bytes belong to D01, B03 and B04. If several streams use one device, the \
-         sums do not show whose count is wrong, so only the bytes that a stream issued and the kernel's \
-         count for its own workers are compared.",
+        "Compares three counts of the same work: what fathom issued, what the kernel charged to its \
+         cgroup, and what the disk moved. Each rule tolerates {WITHIN} and the I/O in flight. On a quiet \
+         disk the counts are equal to the byte.\n\
+         - Invalid if the cgroup was charged more bytes than the disk moved. Writes through the page cache \
+         count until the final sync. This rule also allows {floor} per run, and for sequential reads \
+         through the page cache {windows} windows of read-ahead per worker and run: they are charged, but \
+         still in flight when the counters are read.\n\
+         - Invalid if direct operations moved more bytes than the disk.\n\
+         - Invalid if direct operations moved more bytes than the cgroup was charged, although the disk \
+         moved them. Does not apply to writes on file systems that charge them to their own threads.\n\
+         - Invalid if the disk counted fewer requests and merges than direct operations. Does not apply if \
+         requests are more than {MERGED_ABOVE} times as large as operations (B01).\n\
+         - A note, instead of invalid, if only the charge is too high: the operations are direct, and the \
+         disk did everything that fathom issued.\n\
+         - A note if the device's queue was full (nr_requests) and the kernel therefore charged operations \
+         twice. io_uring first submits without waiting, and the kernel also charges attempts that it \
+         refuses, because the queue is full or because a request must be split. Such double charges are \
+         subtracted first.\n\
+         - Only the first rule is checked if A01, A02, A04, A06, A07, A09, A12 or A18 explains missing \
+         bytes. D01, B03 and B04 report extra bytes.\n\
+         - If several streams use one device, the sums do not show whose count is wrong. The check then \
+         compares only the bytes that a direct stream issued with the kernel's count for its own workers. \
+         It holds if they agree, and is otherwise not checked.\n\
+         - Not checked for I/O through the page cache if the cgroup has no count.",
         floor = show_bytes(FLOOR_BYTES),
         windows = traffic::READ_AHEAD_WINDOWS
     ),
@@ -358,12 +366,18 @@ pub(super) const UNACCOUNTED: Check = Check {
             posixaio, std, stdio and fstream. For other engines, or if that file is missing: the target's \
             pages in the page cache and the device's counters.",
     formula: formula!(
-        "Void if system calls moved less than {COUNTED_FROM} of the bytes that fathom counted: the kernel \
-         counts all of them. The limit is {BUFFERED_FROM} if std, stdio or fstream uses its own buffer and \
-         the region is larger than {MANY_BUFFERS} buffers. Also void if at least {MISSING_FROM} of the reads \
-         through the page cache are missing at the device, and less than {CACHED_FROM} of them is in the \
-         page cache at the start and at the end of the runs: then no page explains them. Holes (A04) \
-         need no page."
+        "Compares the bytes that fathom counted with the bytes that system calls moved, by the kernel's \
+         count.\n\
+         - Invalid if system calls moved less than {COUNTED_FROM} of the bytes that fathom counted: the \
+         kernel counts all of them. The limit is {BUFFERED_FROM} if std, stdio or fstream uses its own \
+         buffer and the region is larger than {MANY_BUFFERS} buffers.\n\
+         - If the kernel's count does not decide, as for other engines: invalid if at least {MISSING_FROM} \
+         of the reads through the page cache are missing at the device, and less than {CACHED_FROM} of \
+         these bytes are in the page cache both at the start and at the end of the runs. Then no page \
+         explains them.\n\
+         - The second rule does not apply if A04 found holes, which need no page.\n\
+         - Not checked if other streams run at the same time and the kernel's counts do not show this \
+         stream's part."
     ),
     provoke: "A library that answers `aio_read` itself: `LD_PRELOAD=./answers.so fathom run --rw randread \
               --engine posixaio --cache buffered FILE`. fathom's own tests build one.",

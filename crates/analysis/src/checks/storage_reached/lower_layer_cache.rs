@@ -25,18 +25,24 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
             run, for the directions that the job uses. Also the bytes that the kernel charged to fathom's \
             own cgroup on the disks below.",
     formula: formula!(
-        "Bytes at the disks / bytes at the top < {ARRIVED_FROM}: all I/O of a layer must arrive below, or a \
-         cache in between served it. fathom compares the top with the disks, and each layer that \
-         moved more than {MATTERS_ABOVE} of the bytes with the layers directly below it. If enough \
-         bytes arrived below a loop device with a cache, but not the same number within {same}, \
-         only the bytes that the kernel charged to fathom count, since other processes may use the \
-         disk too. Not checked if almost nothing is charged there, or if too little is charged for \
-         writes that no sync makes durable. A loop device answers reads of never written blocks of \
-         its image without a disk. If the holes of the image (FIEMAP) explain {EXPLAINS_FROM} of \
-         the missing bytes, the finding names them instead of a cache. A partition and its disk \
-         are one device. If other streams use the disks below too, the bytes that they submitted \
-         are subtracted; not checked if the rest does not decide. RAID levels that write more than \
-         requested pass: only missing bytes point to a cache.",
+        "Bytes that arrived below / bytes of the layer above. fathom compares the top device with the \
+         disks, and each layer with the layers directly below it. A partition and its disk are one device.\n\
+         - Relabelled if less than {ARRIVED_FROM} of the bytes in a direction of the job arrived below: a \
+         cache in between served or kept the rest.\n\
+         - The finding names never written blocks instead of a cache if the holes of a loop device's image \
+         (FIEMAP) explain {EXPLAINS_FROM} of the missing reads. A loop device answers reads of such blocks \
+         without a disk.\n\
+         - A layer is ignored in a direction in which it moved at most {MATTERS_ABOVE} of the top device's \
+         bytes.\n\
+         - If enough bytes arrived below a loop device that may cache its image, but not the same number \
+         within {same}, only the bytes that the kernel charged to fathom count, because other processes \
+         may use the disk too. This applies to reads, and to writes that no sync makes durable.\n\
+         - Not checked if the kernel charged less than {charged} of such reads, or less than \
+         {ARRIVED_FROM} of such writes.\n\
+         - If other streams use the disks below too, the bytes that they submitted are subtracted. Not \
+         checked if the rest does not decide.\n\
+         - RAID levels that write more than requested pass: only missing bytes point to a cache.",
+        charged = Share(MIN_CHARGED_SHARE),
         same = Share(SAME_BYTES_WITHIN)
     ),
     provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",

@@ -24,15 +24,20 @@ pub(super) const CACHE_SERVED: Check = Check {
             cgroup, from start to stop of every run, compared with the bytes that fathom read. Also \
             `read_bytes` in /proc/thread-self/io of each worker.",
     formula: formula!(
-        "hit = 1 - bytes delivered / bytes read. The bytes delivered are the smaller of the device's count \
-         and the cgroup's, or the device's count alone if it agrees with fathom's within {same}. Above \
-         {CACHED_ABOVE} the number is biased: a smaller share can come from pages that other readers left. \
-         From {CACHED_RELABELLED_FROM} on, it mostly measures the page cache and is relabelled. If other streams of \
-         the phase use the same device, the kernel's counts of the reads that each stream's own workers \
-         submitted (`read_bytes` in /proc/thread-self/io) give a lower and an upper bound, and the check \
-         answers if both lead to one answer. Not checked if only a part of the bytes was delivered \
-         and more than {ENCODED_ABOVE} of the file is stored compressed or encrypted: the bytes on \
-         its disk are not the bytes of the file.",
+        "Share from memory = 1 - bytes that the device delivered / bytes read.\n\
+         - Relabelled to the page cache if the share is {CACHED_RELABELLED_FROM} or more.\n\
+         - Biased if the share is above {CACHED_ABOVE}. A smaller share can come from pages that other \
+         readers left.\n\
+         - Not checked, instead of a finding, if the device delivered a part of the bytes and more than \
+         {ENCODED_ABOVE} of the file is stored compressed or encrypted. The bytes on the disk are then not \
+         the bytes of the file.\n\
+         - The bytes delivered are the smaller of the device's count and the cgroup's count. If the \
+         device's count is within {same} of the bytes read, it counts alone.\n\
+         - If other streams of the phase use the same device, the bytes delivered to this stream have a \
+         lower and an upper bound. The bounds come from the kernel's count of the reads that each stream's \
+         own workers submitted (`read_bytes` in /proc/thread-self/io). A finding gives the smaller share. \
+         Not checked if only one of the bounds leads to a finding.\n\
+         - Does not apply if A04 found holes.",
         same = Share(SAME_BYTES_WITHIN)
     ),
     provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw \
@@ -124,13 +129,20 @@ pub(super) const DIRECT_FELL_BACK: Check = Check {
             Also the `stat` files of the devices and the cgroup's counters, compared with the bytes that \
             fathom issued.",
     formula: formula!(
-        "Fires if new or dirty pages of the target exceed {PAGES_ABOVE} of the bytes that the run could \
-         touch: readers of other parts of the file add a few. Each of several targets is also checked alone, \
-         above {few}. Also fires if the device saw less than {ARRIVED_FROM} of the bytes of a direction, \
-         since all direct I/O must reach it. If other streams use the same device, the bytes that it saw for \
-         this stream are known within bounds (see A01). Also fires for writes to a btrfs file with checksums \
-         if /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and written back in the same time \
-         (nr_dirtied, nr_written).",
+        "Compares the new pages of the target in the page cache with the bytes that the run could touch, \
+         and the bytes at the device with the bytes issued.\n\
+         - Relabelled to the page cache if new or dirty pages are more than {PAGES_ABOVE} of the bytes \
+         that the run could touch. Readers of other parts of the file add fewer. With several targets, \
+         each one with more than {few} of such pages is also checked alone.\n\
+         - Relabelled if the device moved less than {ARRIVED_FROM} of the bytes of a direction: all direct \
+         I/O must reach it.\n\
+         - Relabelled for writes to a btrfs file with checksums if the machine dirtied and wrote back at \
+         least {COPIED_FROM} of these bytes in the same time (`nr_dirtied` and `nr_written` in \
+         /proc/vmstat).\n\
+         - Not checked if other streams use the same device and the bounds of this stream's bytes (see \
+         A01) do not decide.\n\
+         - Pages do not count if another stream uses the target through the page cache.\n\
+         - Does not apply if A04 found holes.",
         few = show_bytes(FEW_BYTES as u64)
     ),
     provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; or a \

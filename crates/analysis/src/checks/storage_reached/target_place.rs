@@ -19,12 +19,16 @@ pub(super) const RAM_BACKED: Check = Check {
             its device number, so a removed name does not matter. Also the `stat` files of sibling devices \
             in the chain, from start to stop of every run.",
     formula: formula!(
-        "Fires if the whole chain is memory. With several targets, it reports how many are memory. If only \
-         some ends of the chain are memory, such as those of a RAID over a disk and a RAM disk, the work is \
-         divided from the top down: each layer's share is split by the requests of the devices directly \
-         below it, so other users' requests to a disk further down do not count. Fires if memory served more \
-         than {SERVED_ABOVE}: smaller shares are a few blocks of metadata. If the chain could not be followed \
-         to its end, the check does not answer and the result is suspect."
+        "Looks for memory at the ends of the chain of devices below each target.\n\
+         - Relabelled to memory if the whole chain is memory. With several targets, the finding reports \
+         how many are memory.\n\
+         - Relabelled if only some ends of the chain are memory, such as those of a RAID over a disk and a \
+         RAM disk, and they served more than {SERVED_ABOVE} of the requests. Smaller shares are a few \
+         blocks of metadata. If their share is unknown, the result is relabelled too.\n\
+         - Not checked if the chain could not be followed to its end and no known end is memory. The \
+         result is then suspect.\n\
+         - The work is divided from the top down: the share of each layer is split by the requests of the \
+         devices directly below it. Requests of other users to a disk further down therefore do not count."
     ),
     provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show /dev/shm/IMAGE` \
               and a run on that device.",
