@@ -39,14 +39,19 @@ pub(super) const READ_AMPLIFIED: Check = Check {
             counted; if they exceed the request, the check does not answer, since other processes may have \
             caused them.",
     formula: formula!(
-        "Bytes charged / bytes read: biased above {READ_AMPLIFIED_ABOVE}. Not checked if these explain the extra \
-         bytes: {odd} per run, which the file system reads for itself, and for sequential buffered reads \
-         {windows} windows of read-ahead per worker and run (twice as large with --advice sequential), which \
-         were not used when the clock stopped. The kernel charges io_uring operations twice if they are larger than the disk takes and \
-         must be split: once for the refused whole and once for its parts. If the disk did more \
-         requests than there were direct operations, the second charge is subtracted, at most the \
-         issued bytes. If other streams use the disk at the same time, the reads that the stream's \
-         own workers submitted count instead (`read_bytes` in /proc/thread-self/io).",
+        "Bytes read that the kernel charged to fathom / bytes that fathom read.\n\
+         - Biased above {READ_AMPLIFIED_ABOVE}.\n\
+         - Not checked, instead of biased, if these explain the extra bytes: {odd} per run, which the file \
+         system reads for itself, and for sequential buffered reads {windows} windows of read-ahead per \
+         worker and run, which were not used when the clock stopped. With --advice sequential, a window is \
+         twice as large.\n\
+         - Double charges are subtracted, at most the issued bytes. io_uring first submits a direct read \
+         without waiting. If the read must be split or the device's queue is full, the kernel refuses this \
+         attempt but charges it too.\n\
+         - If other streams use the disk at the same time, the reads that the stream's own workers \
+         submitted count instead (`read_bytes` in /proc/thread-self/io). Not checked if this count does \
+         not decide, or if it is above the limit for a direct stream of io_uring, which may be charged \
+         twice.",
         odd = show_bytes(FLOOR_BYTES),
         windows = traffic::READ_AHEAD_WINDOWS
     ),
@@ -168,14 +173,19 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
             idle watch. Also the bytes charged to fathom's own cgroup, and fathom's own count of bytes \
             written.",
     formula: formula!(
-        "The larger of (device bytes - bytes that the disk writes in the same time at the rate of the idle \
-         watch) and the bytes charged to fathom, divided by the bytes written: biased above \
-         {WRITE_AMPLIFIED_ABOVE}. {odd} per run are allowed. Overwriting stays below 1.05 on ext4 and xfs; \
-         writes of 4 KiB with O_DSYNC reach 1.8, and 2.9 into holes. If the job makes each write stable \
-         before the next one, through the page cache, the kernel must write every page that a write touches: \
-         sequential writes of 2300 B cost 2.78 bytes for each byte. If these pages explain the bytes within \
-         the same limit, the finding is a note: every program with this pattern writes them, so the rate is \
-         that of the job. Does not apply if D01 found other processes.",
+        "Bytes that the device wrote / bytes that fathom wrote. The first is the larger of two counts: the \
+         bytes charged to fathom, and the device's bytes less what it writes in the same time at the rate \
+         of the idle watch.\n\
+         - Biased above {WRITE_AMPLIFIED_ABOVE}, if the extra bytes are more than {odd} per run. \
+         Overwriting stays below 1.05 on ext4 and xfs. Writes of 4 KiB with O_DSYNC reach 1.8, and 2.9 \
+         into holes.\n\
+         - A note, instead of biased, if the job makes each write stable before the next one, through the \
+         page cache, and whole pages explain the bytes within the same limits. The kernel must then write \
+         every page that a write touches: sequential writes of 2300 B cost 2.78 bytes for each byte. Every \
+         program with this pattern writes these pages, so the rate is that of the job.\n\
+         - If other streams write to the device at the same time: holds if all bytes that these streams \
+         did not submit are within the limits. Otherwise not checked.\n\
+         - Does not apply if D01 found other processes.",
         odd = show_bytes(FLOOR_BYTES)
     ),
     provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: a journal write \
@@ -324,12 +334,17 @@ pub(super) const PAGES_READ_FIRST: Check = Check {
             device if no cgroup counts them. Only for jobs that write and do not read. Also the \
             sizes and offsets of the plan, and the page size.",
     formula: formula!(
-        "Biased if bytes read by the device / bytes written > {READ_FIRST_ABOVE}, and the device read more \
-         than {odd} per run, which the file system may read for itself. A write to part of a page that is \
-         not in memory must read the page first; a write of a whole page reads nothing. The finding names \
-         that cause if the plan has sizes or offsets that are not multiples of a page. If the page cache is \
-         not emptied between runs (`--cold false`), the reads of the first run are left out, up to the size \
-         of the span.",
+        "Bytes that the device read / bytes written. A write to part of a page that is not in memory must \
+         read the page first. A write of a whole page reads nothing.\n\
+         - Biased if the ratio is above {READ_FIRST_ABOVE} and the device read more than {odd} per run, \
+         which the file system may read for itself. The finding names partial pages as the cause if the \
+         plan has sizes or offsets that are not multiples of a page.\n\
+         - Not checked, instead of biased, if no cgroup counts the reads, since other processes may have \
+         caused them.\n\
+         - If other streams use the disk at the same time, the reads that the stream's own workers \
+         submitted count. Not checked if this count does not decide.\n\
+         - If the page cache is not emptied between runs (`--cold false`), the reads of the first run are \
+         left out, up to the size of the span.",
         odd = show_bytes(FLOOR_BYTES)
     ),
     provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is evicted \

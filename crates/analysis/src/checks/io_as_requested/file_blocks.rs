@@ -364,11 +364,14 @@ pub(super) const TRIMS_MET_HOLES: Check = Check {
     reads: "The map of the file's extents before each run and after its final sync (FIEMAP), and the bytes \
             that fathom trimmed.",
     formula: formula!(
-        "1 - (bytes of holes after - before) / bytes trimmed, over all runs: biased above {HOLES_TRIMMED_ABOVE}, \
-         relabelled from {HOLES_RELABELLED_FROM}. A trim of a hole frees nothing and reaches no device. Not checked \
-         if the job also writes, if several streams or hosts change the file, or if trims are not multiples \
-         of {BLOCK_BYTES} bytes, since the file system only zeroes parts of blocks. Does not apply to block \
-         devices, which do not show which blocks hold data."
+        "Share of trims that met holes = 1 - (bytes of holes after - before) / bytes trimmed, over all \
+         runs. A trim of a hole frees nothing and reaches no device.\n\
+         - Relabelled from {HOLES_RELABELLED_FROM}.\n\
+         - Biased above {HOLES_TRIMMED_ABOVE}.\n\
+         - Not checked if the job also writes, or if several streams or hosts change the file.\n\
+         - Not checked if trims are not multiples of {BLOCK_BYTES} bytes: the file system only zeroes \
+         parts of blocks.\n\
+         - Does not apply to block devices, which do not show which blocks hold data."
     ),
     provoke: "`fathom run --rw randtrim --size 16m --bs 64k --engine sync --time 3s DIR`: after the first \
               256 trims most blocks are holes.",

@@ -27,11 +27,13 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
     reads: "fathom's own integral of operations in flight over each window. For direct I/O also requests, \
             bytes and time-in-queue in the `stat` file of the top device.",
     formula: formula!(
-        "Mean operations in flight / (depth x workers x targets): below {REACHED_FROM}, the result is \
-         relabelled to the measured depth. The device's own count is compared too: if the device moved at least \
-         {ARRIVED_FROM} of fathom's bytes, and the mean depth from its time-in-queue, corrected for merged \
-         requests, is below {REACHED_FROM} of the requested depth, the missing operations waited above the \
-         device. Does not apply at depth 1, or if a schedule, pauses or drains hold operations back."
+        "Mean operations in flight / (depth x workers x targets).\n\
+         - Relabelled to the measured depth if the ratio is below {REACHED_FROM}.\n\
+         - Relabelled to the depth at the device if the device's own mean depth is below {REACHED_FROM} of \
+         the requested depth: the missing operations waited above the device. The device's depth comes \
+         from its time-in-queue, corrected for merged requests. This rule applies to direct I/O of which \
+         the device moved at least {ARRIVED_FROM} of the bytes.\n\
+         - Does not apply at depth 1, or if a schedule, pauses or drains hold operations back."
     ),
     provoke: "`fathom run --rw randread --depth 32 --engine sync DIR`, or `--engine libaio --cache \
               buffered`: one operation at a time, whatever --depth requests.",
@@ -308,14 +310,16 @@ pub(super) const LITTLE_VIOLATED: Check = Check {
     reads: "Latencies of all operations in each window, the window's length, and the integral of operations \
             in flight, which fathom counts separately from the latencies.",
     formula: formula!(
-        "Little's law: the sum of latencies / window = mean operations in flight. Void if the two sides \
-         differ by more than {TOLERATED}, for the clock and operations with the same time stamp, plus an \
-         allowance for operations across the edges of the window. The allowance is the requested depth times \
-         the slowest latency, divided by the integral of operations in flight: at most {EDGE_AT_MOST}, and at \
-         least the requested depth / operations. Not checked if the allowance, without its \
-         maximum and for the slowest operation of the whole run, explains the difference: the latency \
-         of an operation that ends after the window is not in the sum, but its time in flight within the \
-         window is in the integral."
+        "Little's law: the sum of latencies / window = mean operations in flight.\n\
+         - Invalid if the two sides differ in a run by more than {TOLERATED}, for the clock and operations \
+         with the same time stamp, plus an allowance for operations across the edges of the window.\n\
+         - The allowance is the requested depth times the slowest latency, divided by the integral of \
+         operations in flight. It is at most {EDGE_AT_MOST}, and at least the requested depth / \
+         operations.\n\
+         - Not checked, instead of invalid, if the allowance explains the difference when it has no \
+         maximum and includes the slowest operation of the whole run. The latency of an operation that \
+         ends after the window is not in the sum, but its time in flight within the window is in the \
+         integral."
     ),
     provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
               operations in flight shows it.",

@@ -172,13 +172,17 @@ pub(super) const MERGED: Check = Check {
             `stat` file of the top device, both from the start of a run to its last completion. Only direct \
             I/O is checked.",
     formula: formula!(
-        "Operations / device requests, per direction: biased above {MERGED_ABOVE}, relabelled from \
-         {MERGED_RELABELLED_FROM}, where most operations share a request. Up to {MERGED_ABOVE}, a scheduler merges a \
-         few neighbours in any sequential queue. Not checked if the bytes of device and operations differ by \
-         more than {same}, because then they are not the same I/O. Not checked either if the \
-         device's bytes beyond the issued ones may be small requests of other processes that hide merges. \
-         If other streams use the device at the same time, the check holds if even all merges together \
-         could not exceed the limit for this stream; otherwise it does not answer.",
+        "Operations / device requests, for each direction.\n\
+         - Relabelled from {MERGED_RELABELLED_FROM}: most operations share a request.\n\
+         - Biased above {MERGED_ABOVE}. Up to that, a scheduler merges a few neighbours in any sequential \
+         queue.\n\
+         - Not checked if the bytes of the device and of the operations differ by more than {same}, \
+         because then they are not the same I/O.\n\
+         - Not checked if the device moved more bytes than were issued, and these may be small requests of \
+         other processes that hide merges.\n\
+         - If other streams use the device at the same time: holds if the ratio is at most {MERGED_ABOVE} \
+         even if all merges belong to this stream. Otherwise not checked. The engine preadv joins \
+         operations itself, so for it such a stream is never checked.",
         same = Share(SAME_BYTES_WITHIN)
     ),
     provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted in \
@@ -275,18 +279,21 @@ pub(super) const SPLIT: Check = Check {
     name: "SPLIT",
     belief: "one operation was one request to the device",
     reads: "fathom's own count of operations, and the requests in the `stat` file of the top device from the \
-            start of a run to its last completion. Also `queue/max_sectors_kb`, `max_segments` and \
-            `chunk_sectors`, and the map of the file's extents.",
+            start of a run to its last completion. Also `max_sectors_kb` and `max_hw_sectors_kb` of its \
+            queue, and the map of the file's extents.",
     formula: formula!(
-        "Device requests / operations, per direction: biased above {SPLIT_ABOVE}, since up to a tenth of the \
-         operations may cross a border of the file's extents. If neither the limits of the queue nor the \
-         file's extents explain the split, biased above {UNEXPLAINED_ABOVE}. If the device moved more bytes \
-         than were issued, the extra bytes may be one-sector requests of other processes. As many requests \
-         are left out, unless a limit of the queue explains the split. The answer is NOT CHECKED if the \
-         ratio is above {SPLIT_ABOVE} but too low to bias, if the extra requests may be those of a journal \
-         (up to {FLOOR_IOS} per run), or if the bytes of device and operations differ by more than {same}. \
-         If other streams use the device at the same time, the check holds if the requests stay within the \
-         limit even if the others made as few as possible; otherwise it does not answer.",
+        "Device requests / operations, for each direction.\n\
+         - Biased above {SPLIT_ABOVE} if the cause is known: `max_sectors_kb` is smaller than the largest \
+         operation, or the file's extents are shorter than ten operations on average. Up to a tenth of the \
+         operations may cross a border of longer extents.\n\
+         - Biased above {UNEXPLAINED_ABOVE} if no cause is known.\n\
+         - If the device moved more bytes than were issued, the extra bytes may be one-sector requests of \
+         other processes. As many requests are left out, unless `max_sectors_kb` explains the split.\n\
+         - Not checked if the ratio is above {SPLIT_ABOVE} but too low to bias.\n\
+         - Not checked if the extra requests may be those of a journal (up to {FLOOR_IOS} per run).\n\
+         - Not checked if the bytes of the device and of the operations differ by more than {same}.\n\
+         - If other streams use the device at the same time: holds if the ratio is at most {SPLIT_ABOVE} \
+         even if these streams made as few requests as possible. Otherwise not checked.",
         same = Share(SAME_BYTES_WITHIN)
     ),
     provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: \
@@ -414,13 +421,17 @@ pub(super) const NOT_RANDOM: Check = Check {
             the orders `uniform` and `once` with direct I/O. If you gave a seed, also the seed, \
             the file and the access settings of the newest stored session of that path.",
     formula: formula!(
-        "Merges / (merges + requests), less the share that chance explains: 2 x depth / blocks of the span, \
-         the odds that an operation meets a neighbour among the others in flight. Biased above \
-         {MERGED_BEYOND_CHANCE}. {FLOOR_IOS} merges per run are allowed for a journal. Does not apply if B01 \
-         relabelled the size, or to zones visited one at a time. Also biased if the previous session drew \
-         the same offsets: the same seed, file, span, sizes and order. That does not apply to the fixed seed \
-         of another tool if the page cache was bypassed or emptied, since such tools repeat the seed in each \
-         call."
+        "Merged share = merges / (merges + requests). Chance explains 2 x depth / blocks of the span: the \
+         odds that an operation meets a neighbour among the others in flight.\n\
+         - Biased if the merged share is more than {MERGED_BEYOND_CHANCE} above what chance explains, and \
+         there were more than {FLOOR_IOS} merges per run, which a journal may cause.\n\
+         - Biased if the previous session drew the same offsets: the same seed, file, span, sizes and \
+         order. Does not apply to the fixed seed of another tool if the page cache was bypassed or \
+         emptied, since such tools repeat the seed in each call.\n\
+         - Not checked if the bytes of the device and of the operations differ (see B01), or if the merges \
+         may belong to other streams that use the device at the same time.\n\
+         - Merges are not counted if B01 relabelled the size, or if zones or targets are visited one at a \
+         time."
     ),
     provoke: "`fathom run --rw randread --seed 7 FILE`, twice. The part about merges fires only with a \
               layer that sorts and merges writes: chance alone merges no more of fathom's uniform offsets \

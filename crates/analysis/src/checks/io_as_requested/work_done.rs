@@ -121,11 +121,14 @@ pub(super) const MIX_DRIFT: Check = Check {
     reads: "Operations and bytes of each direction that completed in each window, and the lines, shares and \
             sizes of the plan.",
     formula: formula!(
-        "Each operation draws its line, direction and size independently, so the effect of chance is known: \
-         biased if a count or a sum of bytes is off by more than {DEVIATIONS} standard deviations of those \
-         draws plus {EDGES} full queues, which may cross the edges of a window, in the worst run. \
-         A single size is exact to the byte. Syncs are not drawn and do not count, and neither do \
-         shares of directions that have their own rates."
+        "Compares the operations and bytes of each direction with the plan, in the worst run. Each \
+         operation draws its line, direction and size independently, so the effect of chance is known.\n\
+         - Biased if a count or a sum of bytes is off by more than {DEVIATIONS} standard deviations of \
+         those draws plus {EDGES} full queues, which may cross the edges of a window.\n\
+         - Biased if the bytes of a direction with a single size are not exact, since nothing is left to \
+         chance.\n\
+         - Syncs are not drawn and do not count. Shares of directions that have their own rates do not \
+         count either."
     ),
     provoke: "No option of fathom makes it fire: it checks fathom's own draws, and engines that lose \
               operations of one direction. A session file whose plan has another mix than was measured shows \

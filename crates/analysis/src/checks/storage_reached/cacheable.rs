@@ -90,12 +90,14 @@ pub(super) const SPAN_FITS_CACHE: Check = Check {
     belief: "the span is larger than the caches below",
     reads: "The span of the workload times its targets, MemTotal, and the answers of A01 and A09.",
     formula: formula!(
-        "Through the page cache: biased if the span is below {TIMES_MEMORY} times MemTotal and no check \
-         counted the bytes that the page cache served. If A01 or A09 counted them, those checks report them. \
-         For direct I/O, and if the page cache served nothing, a span below {drive} is a note, \
-         since hard disks have caches of up to 512 MiB and small RAID controllers of twice that. \
-         Larger caches of arrays and of the hosts of virtual machines are invisible from here \
-         (D18).",
+        "Compares the span with the caches that could hold it.\n\
+         - Biased if the job uses the page cache, the span is below {TIMES_MEMORY} times MemTotal, and no \
+         check counted the bytes that the page cache served.\n\
+         - A note if the span is below {drive} and the page cache served nothing, as with direct I/O. Hard \
+         disks have caches of up to 512 MiB, and small RAID controllers of twice that.\n\
+         - Does not apply if A01 or A09 reports the bytes that the page cache served, or if A02 reports \
+         direct I/O through it.\n\
+         - Larger caches of arrays and of the hosts of virtual machines are invisible from here (D18).",
         drive = show_bytes(DRIVE_CACHE_BYTES)
     ),
     provoke: "`fathom run --rw randread --size 64m DIR`.",
@@ -186,12 +188,17 @@ pub(super) const RE_READS: Check = Check {
     reads: "The bytes that the stream read in the run that read most, its span and its order of offsets. No \
             kernel file.",
     formula: formula!(
-        "With c = bytes read / span, uniform random offsets repeat in 1 - (1 - e^-c) / c of the reads. An \
-         order that visits each block once repeats only after the first pass, in 1 - 1/c. More than \
-         {REPEATS_ABOVE} (about half a random pass) is a note for direct I/O, where only invisible caches \
-         gain from it, and biased through the page cache, which keeps every block that was read. Does not \
-         apply if A01 fires, which reports the share, or to Zipf, Pareto, normal and zoned offsets and \
-         replays, which repeat by design."
+        "Computes the expected share of repeated reads from c = bytes read / span. Uniform random offsets \
+         repeat in 1 - (1 - e^-c) / c of the reads. An order that visits each block once repeats only \
+         after the first pass, in 1 - 1/c.\n\
+         - Biased if the share is more than {REPEATS_ABOVE} (about half a random pass) and the reads go \
+         through the page cache, which keeps every block that was read.\n\
+         - A note if the share is as large and the I/O is direct: only invisible caches gain from repeated \
+         reads.\n\
+         - Not checked if fathom cannot compute the share, as for an access specification of several \
+         lines, zones visited one at a time, or a sequential order with gaps.\n\
+         - Does not apply to Zipf, Pareto, normal and zoned offsets and to replays, which repeat by \
+         design, or if A01 has a finding, which then gives the share."
     ),
     provoke: "`fathom run --rw randread --size 16m DIR`.",
     fix: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass.",
@@ -259,12 +266,16 @@ pub(super) const FIRST_TOUCH: Check = Check {
     reads: "Single direct reads of 64 random blocks of each target before the first run, each block twice: \
             eight blocks, then the same eight again, and so on.",
     formula: formula!(
-        "The factor between the first and the second reads is the median over all pairs (Hodges-Lehmann, on \
-         logarithms). The probability of chance comes from the Mann-Whitney rank test. Biased if the factor \
-         is above {FACTOR} or below 1/{FACTOR} and the probability is below {CHANCE_BELOW}. Smaller factors \
-         mostly come from other threads on the CPU: of 200 quiet pairs on a virtual disk the largest was \
-         1.7. Fewer than {MIN_TIMES} blocks are not compared. Not checked if the disk did more than \
-         {FLOOR_IOS} requests or {bytes} for other processes in that time.",
+        "Compares the times of the first and the second reads of the same blocks. The factor between them \
+         is the median over all pairs (Hodges-Lehmann, on logarithms). The probability of chance comes \
+         from the Mann-Whitney rank test.\n\
+         - Biased if the factor is above {FACTOR} or below 1/{FACTOR} for a target, and the probability is \
+         below {CHANCE_BELOW}. Smaller factors mostly come from other threads on the CPU: in 200 \
+         measurements of a quiet virtual disk the largest was 1.7.\n\
+         - Not checked, instead of biased, if the disk did more than {FLOOR_IOS} requests or {bytes} for \
+         other processes in that time.\n\
+         - Not checked with fewer than {MIN_TIMES} blocks.\n\
+         - Does not apply if A04 found holes.",
         bytes = show_bytes(FLOOR_BYTES)
     ),
     provoke: "`fathom run --rw randread /dev/nvme1n1` on a volume that was just restored from a cloud \

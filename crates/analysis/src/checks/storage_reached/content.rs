@@ -148,11 +148,14 @@ pub(super) const PAYLOAD_TOO_EASY: Check = Check {
             compressor, and how many of them are copies. Also the options and attributes of the file system \
             and the kind of device.",
     formula: formula!(
-        "Biased if a compressor saves more than {COMPRESS_ABOVE} % or more than {DEDUP_ABOVE} % of the \
-         blocks are copies, since no drive reports whether it compresses. A note if both are at most \
-         {REQUEST_TOLERANCE} percentage points above the shares requested with --compress and --dedup. Void if \
-         a compressor saves {NOTHING_LEFT} % or more and the storage is known to compress: then almost nothing was \
-         stored."
+        "Measures which share of the written data a compressor saves, and which share of the blocks are \
+         copies.\n\
+         - Invalid if a compressor saves {NOTHING_LEFT} % or more and the storage is known to compress: \
+         then almost nothing was stored.\n\
+         - Biased if a compressor saves more than {COMPRESS_ABOVE} %, or if more than {DEDUP_ABOVE} % of \
+         the blocks are copies. No drive reports whether it compresses.\n\
+         - A note, instead of biased, if both are at most {REQUEST_TOLERANCE} percentage points above the \
+         shares requested with --compress and --dedup."
     ),
     provoke: "`fathom run --rw randwrite --zeros DIR`; for the void finding, DIR on zram or on btrfs mounted \
               with compress-force.",

@@ -208,12 +208,14 @@ pub(super) const SHARED_EXTENTS: Check = Check {
     reads: "The number of extents of the file and which of them are shared, at the start of each run and \
             after its final sync (FIEMAP).",
     formula: formula!(
-        "Biased if shared bytes / bytes of the file > {SHARED_ABOVE} before a run, or if the file has at \
-         least {GROWN_FROM} times as many extents after a run as before and {FEWEST_NEW} more. An overwrite \
-         in place changes neither. The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the \
-         file was never written or not allocated yet, since filling it splits extents in place (B16), if \
-         more than {ENCODED_ABOVE} is stored compressed, since such extents are short (A07), or if the job \
-         trims."
+        "Compares the extents of the file before and after each run. An overwrite in place neither changes \
+         their number nor writes to shared ones.\n\
+         - Biased if shared bytes / bytes of the file > {SHARED_ABOVE} before a run.\n\
+         - Biased if the file has at least {GROWN_FROM} times as many extents after a run as before, and \
+         at least {FEWEST_NEW} more.\n\
+         - The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never written \
+         or not allocated yet (filling it splits extents in place, B16), if more than {ENCODED_ABOVE} is \
+         stored compressed (such extents are short, A07), or if the job trims."
     ),
     provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE FILE`. \
               Or `fathom run --rw randwrite DIR` on btrfs.",

@@ -90,12 +90,18 @@ pub(super) const ABOVE_CEILING: Check = Check {
             `sata_spd`. For a target in memory: the copy rate of fathom's self test. Also the rate of the \
             best run.",
     formula: formula!(
-        "Void if the rate of the best run is above the limit. The limit of drives is the sum of their links. \
-         A PCI Express lane carries 8 of 10 bits up to 5 GT/s, and 128 of 130 bits at higher speeds, in each \
-         direction. A SATA link carries 8 of 10 bits, both directions together. Packet headers take some \
-         more percent, so no drive comes near its limit. For a target in memory, the limit is workers times \
-         the copy rate times {NEAREST_CACHE}, since blocks smaller than the self test's stay in the nearest \
-         CPU cache. A virtual disk has no link, and so no limit."
+        "Compares the rate of the best run with the highest rate that the links of the drives, or the \
+         memory of the target, can carry.\n\
+         - Invalid if the rate is above this limit.\n\
+         - The limit of drives is the sum of their links. A PCI Express lane carries 8 of 10 bits up to 5 \
+         GT/s, and 128 of 130 bits at higher speeds, in each direction. A SATA link carries 8 of 10 bits, \
+         both directions together. Packet headers take some more percent, so no drive comes near its \
+         limit.\n\
+         - The limit of a target in memory is workers times the copy rate times {NEAREST_CACHE}, both \
+         directions together. Blocks smaller than the self test's stay in the nearest CPU cache.\n\
+         - Not checked if the kernel does not report the link of a drive.\n\
+         - Does not apply to virtual disks without a link, to mmap and splice on memory (which copy \
+         nothing), or if A02, A09 or A12 has a finding or A01 relabels the result."
     ),
     provoke: "No command is known on real hardware: a rate above the link comes from a cache, and other \
               checks report that first. The check's tests use recorded link files.",
@@ -206,12 +212,18 @@ pub(super) const HDD_TOO_FAST: Check = Check {
     reads: "queue/rotational of every disk below, the median of random direct reads, and whether the machine \
             is virtual.",
     formula: formula!(
-        "Fires if all disks report rotational = 1 and half of the random reads took less than {floor}, or \
-         less than {each} times the operations in flight per disk. The fastest disks need {floor} for half \
-         a turn at 15,000 rpm, without the seek. From a full queue they reach 600 operations per second, \
-         1.6 ms each. Biased on real hardware: a cache answered. Not checked there if the span is below \
-         {span}, which fits the cache of a hard disk. A note on a virtual disk, whose driver often leaves \
-         the flag at its default.",
+        "Compares the median time of random reads with what a hard disk needs, if all disks report \
+         rotational = 1. The reads are too fast if half of them took less than {floor}, or less than \
+         {each} times the operations in flight per disk.\n\
+         - Biased if the reads are too fast on real hardware: a cache answered, or the disk is not a hard \
+         disk.\n\
+         - A note if they are too fast on a virtual disk, whose driver often leaves the flag at its \
+         default.\n\
+         - Not checked, instead of biased, if the span is below {span}, which fits the cache of a hard \
+         disk.\n\
+         - The fastest disks need {floor} for half a turn at 15,000 rpm, without the seek. From a full \
+         queue they reach 600 operations per second, 1.6 ms each.\n\
+         - Does not apply if A02, A04 or A18 has a finding or A01 relabels the result.",
         floor = Ns(HALF_TURN_NS as f64),
         each = Ns(DEEP_QUEUE_NS),
         span = show_bytes(SPAN_FROM_BYTES)
