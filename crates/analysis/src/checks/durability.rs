@@ -113,13 +113,20 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
             the lowest disks, from the start of a run to its stop, or to its final sync if the job itself \
             makes no syncs; the syncs and synchronous writes that fathom issued.",
     formula: formula!(
-        "The disks that report `write back` must together complete at least {FLUSHED_FROM} flushes for each \
-         sync. With d operations in flight, 1/d of that is enough, since one flush can serve all operations \
-         that wait for it. (One operation at a time: 100 syncs cause 100 flushes.) Also fires if `write \
-         through` cannot be true: on a loop device, on a layer above one that reports `write back`, and on a \
-         layer that offers FUA, which only a disk with a volatile cache needs. Too few flushes after \
-         synchronous writes are not checked if the disk supports FUA, since such writes are durable without \
-         a flush."
+        "Flushes that the disks with `write back` completed together, for each sync. (One operation at a \
+         time: 100 syncs cause 100 flushes.)\n\
+         - Relabelled as not durable below {FLUSHED_FROM} flushes for each sync. With a requested depth of \
+         d operations in flight, 1/d of that is enough, since one flush can serve all operations that wait \
+         for it.\n\
+         - Relabelled as not durable if `write through` cannot be true: on a loop device, on a layer above \
+         one that reports `write back`, and on a layer that offers FUA, which only a disk with a volatile \
+         cache needs.\n\
+         - A note, instead of relabelled, if the job itself makes no syncs: then only the final sync is \
+         affected.\n\
+         - Not checked, instead of the first rule, after synchronous writes if the disk supports FUA: such \
+         writes are durable without a flush.\n\
+         - Not checked if the flushes may belong to the syncs of other streams.\n\
+         - Does not apply if C02 has a finding."
     ),
     provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
               echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\
@@ -290,11 +297,15 @@ const FLUSH_TOO_CHEAP: Check = Check {
     reads: "Flushes and their ms in `/sys/block/*/stat` of the lowest disks; `queue/write_cache` and \
             `queue/rotational`; whether the machine is virtual.",
     formula: formula!(
-        "Time of all flushes / their number, for each disk that reports `write back`. Biased below {flash} \
-         on flash (programming a page takes longer) and {spinning} on a hard disk (half a turn at 15,000 \
-         rpm): such a flush probably wrote nothing to a medium. A note below {guest} in a virtual machine (a \
-         round trip to the host and a medium), where `rotational` means nothing. The kernel shows whole ms, \
-         so each run may be off by 1 ms; not checked if the answer depends on that.",
+        "Mean time of a flush = time of all flushes / their number, for each disk that reports `write \
+         back`.\n\
+         - Biased below {flash} on flash (programming a page takes longer) and below {spinning} on a hard \
+         disk (half a turn at 15,000 rpm): such a flush probably wrote nothing to a medium.\n\
+         - A note below {guest} in a virtual machine (a round trip to the host and a medium), where \
+         `rotational` means nothing.\n\
+         - Not checked if the answer depends on rounding: the kernel shows whole ms, so each run may be \
+         off by 1 ms.\n\
+         - Does not apply if the job makes no syncs, or if C01 or C02 has a finding.",
         flash = Ns(FLASH_NS),
         spinning = Ns(SPINNING_NS),
         guest = Ns(VIRTUAL_NS)

@@ -193,10 +193,12 @@ const HOSTS_APART: Check = Check {
             the network, of which the shortest counts.",
     formula: formula!(
         "Compares the time between the first operations of the first and of the last host with the time in \
-         which all hosts ran. A clock may be off by half of the shortest round trip, or by its drift between \
-         the two readings, whichever is more. If the difference or the error is more than {APART_ABOVE} of \
-         the time in which all hosts ran, in most runs, the number is biased: it includes the load of only \
-         some hosts. Otherwise not checked if the clocks of a run were not read."
+         which all hosts ran.\n\
+         - Biased if, in most runs, this difference or the error of the clocks is more than {APART_ABOVE} \
+         of the time in which all hosts ran. The number then includes the load of only some hosts.\n\
+         - Not checked otherwise if the clocks of a run were not read.\n\
+         - A clock may be off by half of the shortest round trip, or by its drift between the two \
+         readings, whichever is more."
     ),
     provoke: "`mpirun -np 2 --bind-to none taskset -c 0 fathom run --rw randread --time 20ms \
               --ranks-per-host 2 DIR`: ranks that wait for one CPU begin one after the other.",
@@ -390,16 +392,23 @@ const ANOTHERS_CACHE: Check = Check {
             source), the host that made each file, and the bytes that all hosts read in the run that read most, \
             compared with the span. No kernel file.",
     formula: formula!(
-        "For a file or device that several hosts read, c = bytes read by all / span. At random, 1 - (1 - \
-         e^-c) / c of the reads are of a block that was already read. If n hosts read in order, each block \
-         is read n times, so 1 - 1/n of the reads are repeated. Above {REPEATS_ABOVE} this is a note, \
-         because a server or an array may keep blocks that it has sent. It is biased if the hosts read \
-         through the page cache of one machine. Also a note for a file on shared storage that the reading \
-         host itself wrote: the server may still have it in memory, as may a client of a cache-coherent file \
-         system. With --shift-hosts N, a host reads its own file only if N is a multiple of the number of \
-         hosts. Biased if hosts of one machine read parts of one file (--shared) through its page cache, \
-         since the kernel reads ahead for all of them. Without a finding, not checked if hosts may share \
-         storage that fathom cannot tell apart (see F04)."
+        "Expected share of repeated reads of a file or device that several hosts read. With c = bytes read \
+         by all / span, it is 1 - (1 - e^-c) / c at random. If n hosts read in order, each block is read n \
+         times, so it is 1 - 1/n, or 1 - 1/c if c is more than n.\n\
+         - Biased if the share is above {REPEATS_ABOVE} and hosts read through the page cache of one \
+         machine.\n\
+         - Biased if hosts of one machine read through its page cache the parts of one file (--shared) \
+         that other hosts wrote: the kernel reads ahead for all of them.\n\
+         - A note if the share is above {REPEATS_ABOVE} otherwise: a server or an array may keep blocks \
+         that it has sent.\n\
+         - A note if each host reads a file on shared storage that it wrote itself: the server may still \
+         have it in memory, as may a client of a cache-coherent file system. With --shift-hosts N, this is \
+         so only if N is a multiple of the number of hosts. Holds if the devices below are known, because \
+         other checks then compare the reads with the devices' counters.\n\
+         - Not checked if fathom cannot compute the share, as for an access specification of several lines \
+         or an order that repeats blocks by design.\n\
+         - Not checked, without a finding, if hosts may share storage that fathom cannot tell apart (see \
+         F04)."
     ),
     provoke: "`mpirun -np 2 ... fathom run --rw read --size 64m --ranks-per-host 2 FILE`.",
     fix: "Use --shift-hosts 1, so that each host reads another host's file, and a --size several times the \
@@ -530,12 +539,16 @@ const COUNTED_TWICE: Check = Check {
     reads: "`/proc/sys/kernel/random/boot_id` of each host, which is the same for all that run on one \
             kernel, and model, serial number and size of the devices below its targets.",
     formula: formula!(
-        "Hosts with the same `boot_id` are one machine: ranks of a host, or containers. They share its CPUs, \
-         memory and clock. Devices with the same model and serial number, or with the same number within one \
-         kernel, are one device: the hosts share its rate, and the sum is not that of one device per host. \
-         Both are notes, since the sum is what was measured. A file system on a server is no finding. \
-         Otherwise not checked if a `boot_id` or the devices of a target are unknown, or if two kernels have \
-         devices of the same size and one reports no serial number: they may be one device."
+        "Looks for hosts that run on one machine, and for devices that several hosts share.\n\
+         - A note if hosts have the same `boot_id`. They are one machine (ranks of a host, or containers) \
+         and share its CPUs, memory and clock.\n\
+         - A note if devices have the same model and serial number, or the same number within one kernel. \
+         They are one device: the hosts share its rate, and the sum is not that of one device per host.\n\
+         - Both are only notes, since the sum is what was measured. A file system on a server is no \
+         finding.\n\
+         - Not checked, without a finding, if a `boot_id` or the devices of a target are unknown.\n\
+         - Not checked, without a finding, if two kernels have devices of the same size and one reports no \
+         serial number: they may be one device."
     ),
     provoke: "`mpirun -np 2 --bind-to none fathom run --rw randread --ranks-per-host 2 DIR`.",
     fix: "Start one rank per host (`mpirun --map-by ppr:1:node`), on hosts that are not containers of one \

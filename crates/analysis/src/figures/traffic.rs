@@ -27,7 +27,7 @@ pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 pub(crate) const FLOOR_IOS: u64 = 48;
 
 /// Up to this size, an operation is one request to the device. The device's limits may split larger operations.
-const MAX_BYTES_OF_ONE_REQUEST: u32 = 64 << 10;
+pub(crate) const MAX_BYTES_OF_ONE_REQUEST: u32 = 64 << 10;
 
 /// File systems that write no more for themselves than [`AMPLIFICATION`] allows, and that submit
 /// direct writes in the calling process instead of in their own threads.

@@ -36,13 +36,18 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
     reads: "`io.max`, `io.latency`, `io.weight`, `blkio.throttle.*_device` and similar files of every cgroup \
             above fathom; the rates of the windows, over all streams.",
     formula: formula!(
-        "A rate between {least} and {most} of a limit on one of the target's devices has reached the limit: \
-         biased, and the limit is named as the limiter of the result. The upper bound also allows what the \
-         limit lets through in {burst}, two time slices of the kernel's throttle. Any other limit on these \
-         devices in a direction of the job, and any weight other than the default, is a note. Not checked if \
-         a limited device may be in an unknown part of the stack. If no limit was found, also not checked if \
-         a limit cannot be read or if cgroups above fathom are not visible, as in a container. Limits of \
-         devices do not apply to a network file system, or to a file system of a virtual machine's host.",
+        "Compares the rate with each limit that a cgroup above fathom sets on the target's devices.\n\
+         - Biased if the rate is between {least} and {most} of a limit: the rate has reached the limit, \
+         which is named as the limiter of the result. The upper bound also allows what the limit lets \
+         through in {burst}, two time slices of the kernel's throttle.\n\
+         - A note for any other limit on these devices in a direction of the job, for a latency target, \
+         and for a weight other than the default.\n\
+         - Not checked if no limit was found on the known devices, and a limited device may be in an \
+         unknown part of the stack.\n\
+         - Not checked if no limit was found, and a limit cannot be read or cgroups above fathom are not \
+         visible, as in a container.\n\
+         - Limits of devices do not apply to a network file system, or to a file system of a virtual \
+         machine's host.",
         least = Share(1.0 - TOLERANCE_BELOW),
         most = Share(1.0 + TOLERANCE_ABOVE),
         burst = Ns(BURST_NS)
@@ -295,18 +300,23 @@ pub(super) const TIME_ABOVE_DEVICE: Check = Check {
     reads: "Time of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of the \
             stream; CPU time of the workers and their time waiting for a CPU; also `/proc/pressure/io`.",
     formula: formula!(
-        "Share above the device = 1 - device time / sum of latencies - share of the workers' time on a CPU - \
-         share waiting for a CPU. All are per operation, since the counters include the warm-up. Above \
-         {TIME_BIASED_ABOVE} and {floor} per operation (the usual time in the kernel), the latency is \
-         biased; above {TIME_RELABELLED_ABOVE}, the result is relabelled. Only for direct I/O of which at \
-         least {ARRIVED_FROM} of the bytes reached the device. With other processes on the disk (D01), their \
-         device time counts as fathom's: the time above the device is then a lower bound, so the check can \
-         fire but not hold. Each operation of a merged request counts the whole time of the request. Parts of a split operation \
-         (more than {ONE_TO_ONE} requests for each) run in parallel, so their sum is an upper bound. The \
-         kernel shows whole ms; if the answer depends on this rounding or on a split, it is not checked. If \
-         the job includes syncs and no limit was reached, waiting for the journal is part of the number: a \
-         note. Not checked if other streams use the device at the same time, since the device's time for \
-         each stream is unknown.",
+        "Share above the device = 1 - device time / sum of latencies - share of the workers' time on a CPU \
+         - share of their time waiting for a CPU. All are per operation, since the counters include the \
+         warm-up.\n\
+         - Relabelled if the share is above {TIME_RELABELLED_ABOVE} and more than {floor} per operation \
+         (the usual time in the kernel).\n\
+         - Biased if the share is above {TIME_BIASED_ABOVE} and more than {floor} per operation.\n\
+         - A note, instead of both, if the job includes syncs and no limit was reached (D04): waiting for \
+         the journal is part of the number.\n\
+         - Not checked if the answer depends on rounding or on split operations. The kernel shows whole \
+         ms. The parts of a split operation (more than {ONE_TO_ONE} requests for each) run in parallel, so \
+         their sum is an upper bound.\n\
+         - Not checked, instead of holds, if other processes used the disk (D01): their device time counts \
+         as fathom's, so the time above the device is only a lower bound.\n\
+         - Not checked if other streams use the device at the same time, since the device's time for each \
+         stream is unknown, or if the job trims.\n\
+         - Each operation of a merged request counts the whole time of the request.\n\
+         - Applies only to direct I/O of which at least {ARRIVED_FROM} of the bytes reached the device.",
         floor = Ns(TIME_FLOOR_NS)
     ),
     provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 1000' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
@@ -514,13 +524,16 @@ pub(super) const SCHEDULER_EFFECTS: Check = Check {
             `/sys/block/*/queue/` of the disks and loop devices below, and the number of their hardware \
             queues.",
     formula: formula!(
-        "A note that lists each setting that differs from the default of the device's class: scheduler \
-         `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; `rq_affinity` \
-         1; `max_sectors_kb` at least {MAX_SECTORS_KB} or the hardware's limit; for I/O through the page \
-         cache also, for reads, `read_ahead_kb` {READ_AHEAD_KB} or twice `optimal_io_size`, whichever is \
-         more (newer kernels: twice `max_sectors_kb` on a rotational disk or loop device without \
-         `optimal_io_size`); for writes, `wbt_lat_usec` {spinning} on rotational disks and {others} on other \
-         disks, either of them on loop devices.",
+        "A note lists each setting that differs from the default of the device's class. The defaults are:\n\
+         - `scheduler`: `none` with several hardware queues, `none` or `mq-deadline` with one.\n\
+         - `nomerges`: 0.\n\
+         - `rq_affinity`: 1.\n\
+         - `max_sectors_kb`: at least {MAX_SECTORS_KB}, or the hardware's limit if that is less.\n\
+         - `read_ahead_kb`, for reads through the page cache: {READ_AHEAD_KB} or twice `optimal_io_size`, \
+         whichever is more. Newer kernels set twice `max_sectors_kb` on a rotational disk or loop device \
+         without `optimal_io_size`.\n\
+         - `wbt_lat_usec`, for writes through the page cache: {spinning} on rotational disks and {others} \
+         on other disks, either of them on loop devices.",
         spinning = THROTTLE_US[0],
         others = THROTTLE_US[1]
     ),

@@ -41,11 +41,13 @@ pub(super) const TICK_QUANTISED: Check = Check {
             time that tasks of the machine waited for a CPU (`/proc/pressure/cpu`, or the workers' own wait \
             in `/proc/thread-self/schedstat` if that does not exist).",
     formula: formula!(
-        "Biased if more than {AT_TICKS_ABOVE} of the latencies are within {WITHIN} of one, two or three \
-         ticks of 10, 4, 3.33 or 1 ms, if these are {ABOVE_NEIGHBOURS} times as many as in the neighbouring \
-         bands, and if meanwhile a request took less than {DEVICE_BELOW} ticks in the device and some task \
-         of the machine waited for a CPU in at least {READY_FROM} of the time. A device that itself takes 4 \
-         ms is no finding. Not checked with fewer than {LEAST_OPS} latencies."
+        "Looks for latencies within {WITHIN} of one, two or three ticks of 10, 4, 3.33 or 1 ms.\n\
+         - Biased under four conditions. More than {AT_TICKS_ABOVE} of the latencies are near such ticks. \
+         These are more than {ABOVE_NEIGHBOURS} times as many as in the neighbouring bands. A request took \
+         less than {DEVICE_BELOW} ticks in the device. Some task of the machine waited for a CPU in at \
+         least {READY_FROM} of the time.\n\
+         - Not checked with fewer than {LEAST_OPS} latencies.\n\
+         - Holds on a device that itself takes 4 ms."
     ),
     provoke: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i timeout 9 sh -c 'while :; do :; done' & done\n\
               nice -n 5 fathom run --rw randwrite --cache direct-dsync --depth 1 --time 2s --runs 1 .",

@@ -32,11 +32,14 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
             but waited for a CPU (`/proc/thread-self/schedstat`, if it exists), compared with the clock. The \
             self test before the first run: a job of the same shape without storage.",
     formula: formula!(
-        "Relabelled if the busiest worker was on a CPU or waited for one for more than \
-         {CPU_BOUND_ABOVE} of its time, or if the rate is above {CEILING_ABOVE} of the rate that \
-         all workers reach without storage: waiting for storage is negligible then. Workers that poll for \
-         completions are busy even while they wait: for them, only the rate relabels, and busy workers below \
-         that rate are not checked. Does not apply to jobs that a rate, pauses or drains hold back."
+        "Compares the busiest worker's time with the clock, and the rate with that of the self test.\n\
+         - Relabelled if the busiest worker was on a CPU or waited for one for more than {CPU_BOUND_ABOVE} \
+         of its time: waiting for storage is negligible then.\n\
+         - Relabelled if the rate is above {CEILING_ABOVE} of the rate that all workers reach without \
+         storage.\n\
+         - Not checked, instead of the first rule, for workers that poll for completions: they are busy \
+         even while they wait.\n\
+         - Does not apply to jobs that a rate, pauses or drains hold back."
     ),
     provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: the \
               second time all of it is cached",

@@ -13,6 +13,7 @@
 
 use super::block_layer::reaches_limit;
 use super::file_system::find_active_thread;
+use crate::case::MIN_CHARGED_SHARE;
 use crate::checks::HEADROOM_BELOW;
 use crate::checks::prelude::*;
 use crate::figures::traffic;
@@ -38,21 +39,31 @@ pub(super) const FOREIGN_IO: Check = Check {
             operations that fathom issued. The names of kernel threads and the writes in the idle watch (see \
             D03), to name a thread that may have caused the traffic.",
     formula: formula!(
-        "Others = what the disk did - what was charged to fathom (or issued by it, if nothing was charged). \
-         Share = others / (others + fathom), with the larger of what was charged and what fathom issued. \
-         Requests and bytes each have a share. The larger one counts, on the worst disk: above \
-         {FOREIGN_ABOVE} biased, above {FOREIGN_VOID_ABOVE} void. \
-         If fathom's rate is the limit of a cgroup (D04), other processes did not reduce it: biased at \
-         most, and a note if the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} \
-         requests and {floor} per run are allowed: a commit, a log line. Journal and inodes may multiply \
-         writes by {AMPLIFICATION}. If the job writes synchronously, or on a file system other than ext2, \
-         ext3, ext4, xfs, vfat, exfat and f2fs, it is not known how much the file system writes in \
-         addition, so only reads are judged. Below a loop device, only I/O charged to fathom's cgroup \
-         counts as fathom's. Writes are judged there only if the session writes nothing, not even a test \
-         file, because later writeback is charged to no process. Not checked in three cases: more than \
-         {FOREIGN_ABOVE} of the bytes are extra writes that may be the file system's own; below a loop \
-         device, nothing is charged to fathom's cgroup; or a layer above the disk reads and writes for \
-         itself (parity, thin and cached volumes, bcache).",
+        "Share of others = traffic of others / (traffic of others + traffic of fathom). Requests and bytes \
+         each have a share. The larger one counts, on the worst disk.\n\
+         - Invalid above {FOREIGN_VOID_ABOVE}.\n\
+         - Biased above {FOREIGN_ABOVE}.\n\
+         - Biased at most if fathom's rate has reached the limit of a cgroup (D04): then other processes \
+         did not reduce it. A note if the disk was also busy for less than {HEADROOM_BELOW} of the time.\n\
+         - Traffic of others is what the disk did, less what was charged to fathom (for writes, less what \
+         fathom issued if that is more). Without charges, the direct I/O that fathom issued is subtracted \
+         instead.\n\
+         - Traffic of fathom is the rest of what the disk did, or what fathom issued if that is more.\n\
+         - Up to {FLOOR_IOS} requests and {floor} per run do not count: a commit, a log line. Requests do \
+         not count at all if operations are larger than {one}, since the device may split them.\n\
+         - Journal and inodes may multiply fathom's writes by {AMPLIFICATION}. Only reads are judged if \
+         the job writes synchronously, or writes to a file system other than ext2, ext3, ext4, xfs, vfat, \
+         exfat and f2fs, because it is not known how much the file system writes in addition.\n\
+         - On the disks below a loop device, a volume or an array, writes are judged only if the session \
+         writes nothing, not even a test file: later writeback is charged to no process. Below a loop \
+         device, only I/O charged to fathom's cgroup counts as fathom's.\n\
+         - Not checked, without a finding, if more than {FOREIGN_ABOVE} of the bytes are extra writes that \
+         may be the file system's own.\n\
+         - Not checked, without a finding, if fathom's part is unknown: for buffered I/O without charges, \
+         below a loop device if less than {charged} of the reads was charged to fathom, and below a layer \
+         that reads and writes for itself (parity, thin and cached volumes, bcache).",
+        one = show_bytes(u64::from(traffic::MAX_BYTES_OF_ONE_REQUEST)),
+        charged = Share(MIN_CHARGED_SHARE),
         floor = show_bytes(FLOOR_BYTES)
     ),
     provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
@@ -265,12 +276,16 @@ pub(super) const STOOD_STILL: Check = Check {
             each sleep the state, the tracer and the wait channel of up to four workers in turn \
             (`/proc/self/task/TID/status` and `wchan`).",
     formula: formula!(
-        "Sleeps that took at least 100 ms too long, less the wait for a CPU: biased above {STOPPED_ABOVE} \
-         of the runs' time, void above {STOPPED_VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. The \
-         workers themselves cannot detect it: a stop halts all of them, and to them it looks like a device \
-         that does not answer. Any sample that finds a worker stopped (state T or t, or in a \
-         freezer) or traced biases; void if certainly more than {STOPPED_VOID_ABOVE} of the samples found a \
-         worker stopped (exact bound at {CONFIDENCE})."
+        "Adds up the sleeps of the watching thread that took at least 100 ms too long, less its wait for a \
+         CPU, and counts the samples that found a worker stopped or traced. 100 ms is ten ticks of the \
+         slowest kernel.\n\
+         - Invalid if the delays total more than {STOPPED_VOID_ABOVE} of the runs' time.\n\
+         - Invalid if certainly more than {STOPPED_VOID_ABOVE} of the samples found a worker stopped \
+         (exact bound at {CONFIDENCE}).\n\
+         - Biased if the delays total more than {STOPPED_ABOVE} of the runs' time.\n\
+         - Biased if any sample found a worker stopped (state T or t, or in a freezer) or traced.\n\
+         - The workers themselves cannot detect a stop: it halts all of them, and to them it looks like a \
+         device that does not answer."
     ),
     provoke: "`fathom run --rw randread --time 3s DIR`, and at the same time in another terminal `kill -STOP \
               PID; sleep 1; kill -CONT PID`. Or a freezer: `echo FROZEN > freezer.state`. Or a tracer: \
@@ -397,15 +412,21 @@ pub(super) const RUNS_DISTURBED: Check = Check {
             and of the disks below it, compared with the charges to fathom's cgroup (see D01), stolen time \
             in `/proc/stat`, and the limits of the cgroups above fathom.",
     formula: formula!(
-        "A run is disturbed if other processes move {rate} MB/s or {MAX_FOREIGN_IOS_PER_S} requests per \
-         second on its disks (and more than {floor} or {REPEAT_FLOOR_IOS} requests), if more than {stolen} \
-         of all CPU time is stolen, or if a limit changed since before the first run. fathom repeats it at \
-         the end of its round, at most twice unless --attempts is given. The last undisturbed attempt \
-         counts, and the finding is a note. The first attempt counts, and the finding is biased, if all \
-         attempts were disturbed, or if fathom repeated nothing because a third of all attempts were \
-         disturbed or the disk was as busy before the first run. The thresholds are rates, since the same \
-         traffic is a smaller share of a faster run. Runs of `--until steady` and of a sweep with a fixed \
-         order of cells are never repeated, because a repeat would change the state of the device.",
+        "fathom decides after each run whether something outside fathom disturbed it. The thresholds are \
+         rates, since the same traffic is a smaller share of a faster run.\n\
+         - A run is disturbed if other processes move more than {rate} MB/s and {floor} on one of its \
+         disks, or more than {MAX_FOREIGN_IOS_PER_S} requests per second and {REPEAT_FLOOR_IOS} requests. \
+         Only reads count if the session writes to a file system whose own writes are unknown (see D01).\n\
+         - A run is disturbed if more than {stolen} of all CPU time is stolen, or if a limit changed since \
+         before the first run.\n\
+         - fathom repeats a disturbed run at the end of its round, at most twice unless --attempts is \
+         given. It never repeats runs of `--until steady` and of a sweep with a fixed order of cells, \
+         because a repeat would change the state of the device.\n\
+         - Biased if a disturbed run counts. The first attempt at a run counts if all attempts were \
+         disturbed, or if fathom repeated nothing because a third of all attempts were disturbed or the \
+         disk was as busy before the first run.\n\
+         - A note if disturbed runs were repeated and an undisturbed attempt counts: the last one.\n\
+         - Not checked, without a finding, if the traffic, the stolen time or the limits are unknown.",
         rate = MAX_FOREIGN_BYTES_PER_S / 1e6,
         floor = show_bytes(REPEAT_FLOOR_BYTES),
         stolen = Share(STOLEN_ABOVE)

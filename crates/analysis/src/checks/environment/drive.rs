@@ -247,12 +247,15 @@ pub(super) const POWER_STATE: Check = Check {
             medians of the intervals, and `power/pm_qos_latency_tolerance_us` of an NVMe drive, if \
             available.",
     formula: formula!(
-        "A run began with a wake-up if the longest operation of its first interval took at least {least}, at \
-         least {WAKE_UP_FACTOR} times the median, and at least {WAKE_UP_FACTOR} times the longest operation \
-         of all later intervals. Fires if every run began with a wake-up, and there are at least \
-         {FEWEST_RUNS} runs or a wake-up took at least {spin_up}, like that of a disk that spins up. Biased \
-         if the wake-ups took at least {WAKE_UP_BIASES_FROM} of the windows, otherwise a note. Not checked \
-         if a run has fewer than {FEWEST_INTERVALS} later intervals.",
+        "Looks for runs that began with a wake-up. In such a run, the longest operation of the first \
+         interval took at least {least}, at least {WAKE_UP_FACTOR} times the median, and at least \
+         {WAKE_UP_FACTOR} times the longest operation of all later intervals.\n\
+         - Biased if every run began with a wake-up, and the wake-ups took at least {WAKE_UP_BIASES_FROM} \
+         of the windows.\n\
+         - A note if every run began with a wake-up, and they took less.\n\
+         - Holds with fewer than {FEWEST_RUNS} runs, unless a wake-up took at least {spin_up}, like that \
+         of a disk that spins up.\n\
+         - Not checked if a run has fewer than {FEWEST_INTERVALS} later intervals.",
         least = Ns(SHORTEST_WAKE_UP_NS as f64),
         spin_up = Ns(SHORTEST_SPIN_UP_NS as f64)
     ),

@@ -42,12 +42,16 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
             in `/sys/block/*/stat` during the idle watch before the first run; discarded blocks (field 14) \
             during the runs.",
     formula: formula!(
-        "A thread that exists only while it works (`ext4lazyinit`, `btrfs-balance`), with a target on such a \
-         file system: biased, or a note if no more than {idle}/s were written to the disk in the idle watch, \
-         since the thread may work on another disk. More than {idle}/s written to the \
-         disk while fathom was idle (for {watched} or longer), if D01 found no other process during the \
-         runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More than {discarded} discarded per \
-         run without trims: a note, which names the mount option `discard` if the file system has it.",
+        "Looks for I/O of the file system that fathom did not request.\n\
+         - Biased if a thread that exists only while it works (`ext4lazyinit`, `btrfs-balance`) ran, and a \
+         target is on such a file system. A note if no more than {idle}/s were written to the disk in the \
+         idle watch: the thread may work on another disk.\n\
+         - Biased if more than {idle}/s were written to the disk while fathom was idle (for {watched} or \
+         longer), and D01 found no other process during the runs. A fresh ext4 of 4 GB writes 11 MB/s for \
+         seconds.\n\
+         - A note if more than {discarded} per run were discarded although the job does not trim. The note \
+         names the mount option `discard` if the file system has it.\n\
+         - Not checked, without a finding, if one of these could not be read.",
         idle = show_bytes(IDLE_BYTES_PER_S as u64),
         discarded = show_bytes(DISCARDED_ABOVE),
         watched = Ns(IDLE_FROM_NS as f64)
@@ -271,12 +275,14 @@ pub(super) const REMOTE_FS: Check = Check {
             `/proc/self/mountstats` at start and stop of each run: reads through the cache, direct reads, \
             and reads from the server.",
     formula: formula!(
-        "The number is relabelled if the file system belongs to a network, to a virtual machine's host, to \
-         a program (FUSE), or to a cluster that shares the disk (gfs2, ocfs2). The name also states if the \
-         program is known to use the network (sshfs, rclone, ...) or to encrypt (gocryptfs, encfs, ...). On \
-         NFS, 1 - server reads / (normal + direct reads) is the share that this machine's cache answered: it \
-         is reported above {CACHED_ABOVE}. If it is at least {CACHED_RELABELLED_FROM} on every target's mount, the \
-         number is named after that cache. Caches of the server are invisible."
+        "Decides by the type of the file system where the data are.\n\
+         - Relabelled if the file system belongs to a network, to a virtual machine's host, to a program \
+         (FUSE), or to a cluster that shares the disk (gfs2, ocfs2). The name also states if the program \
+         is known to use the network (sshfs, rclone, ...) or to encrypt (gocryptfs, encfs, ...).\n\
+         - On NFS, this machine's cache answered the share 1 - server reads / (normal + direct reads). The \
+         finding reports a share above {CACHED_ABOVE}. If it is at least {CACHED_RELABELLED_FROM} on the \
+         mount of every target, the number is named after that cache.\n\
+         - Caches of the server are invisible."
     ),
     provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
     fix: "To measure the disks, run fathom on the machine that has them. --cache direct bypasses the \

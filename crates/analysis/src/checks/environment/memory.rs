@@ -188,13 +188,16 @@ pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
     reads: "`/sys/module/page_reporting/parameters/page_reporting_order`, `nr_file_pages` of `/proc/vmstat` \
             at start and stop of each run, system time of the workers (`getrusage`).",
     formula: formula!(
-        "For jobs through the page cache in a guest that reports its free memory to the host (free page \
-         reporting of virtio_balloon or hv_balloon). The host takes such memory within seconds, and using it \
-         again costs a fault in the host. The growth of the page cache in the runs is compared with the \
-         bytes moved. A note if it is {TAKEN_FROM} of them or more. Biased if the workers also spent at \
-         least {NS_PER_BYTE_FROM} ns of system time per byte, without {SYSTEM_TIME_PER_OPERATION} for each \
-         operation: then the host's memory was part of the rate. The growth is an upper bound: the guest \
-         does not know which of its free pages the host took."
+        "Compares the growth of the page cache in the runs with the bytes moved, for jobs through the page \
+         cache in a guest that reports its free memory to the host (free page reporting of virtio_balloon \
+         or hv_balloon). The host takes such memory within seconds, and using it again costs a fault in \
+         the host.\n\
+         - Biased if the growth is {TAKEN_FROM} of the bytes or more, and the workers spent at least \
+         {NS_PER_BYTE_FROM} ns of system time per byte, without {SYSTEM_TIME_PER_OPERATION} for each \
+         operation. The host's memory was then part of the rate.\n\
+         - A note if the growth is as large, and the workers spent less.\n\
+         - Holds if the guest does not report its free memory.\n\
+         - The growth is an upper bound: the guest does not know which of its free pages the host took."
     ),
     provoke: "In such a guest: `cat FILE > /dev/null; dd if=FILE iflag=nocache count=0; sleep 5; fathom run \
               --rw read --bs 1m --cache buffered --time 400ms --warmup 0s --runs 1 FILE`, and the same \

@@ -101,12 +101,15 @@ pub(super) const CLOUD_BURST: Check = Check {
     reads: "`/sys/class/dmi/id/sys_vendor` and `product_name`, the models of the disks, and fathom's own \
             rate in each interval of all runs, in order.",
     formula: formula!(
-        "Biased if the rate of a disk of a cloud that sells bursts falls from one plateau to another, with \
-         at least {FEWEST_ON_EACH_SIDE} intervals on each side of the fall. The second plateau must be at \
-         {FALLS_TO} of the first or less, and as flat as under a limiter: variability up to {FLAT_AFTER} \
-         (first plateau: up to {FLAT_BEFORE}). The interval on each side of the fall belongs to no plateau. \
-         Without a fall, it is not checked below {credit} minutes of measuring, because the usual credits \
-         last for half an hour or longer. Does not apply to jobs that a rate, pauses or drains hold back.",
+        "Looks for a fall of the rate from one plateau to another on a disk of a cloud that sells bursts.\n\
+         - Biased if the second plateau is at {FALLS_TO} of the first or less, and as flat as under a \
+         limiter. The variability (standard deviation / mean) is then at most {FLAT_AFTER}, and at most \
+         {FLAT_BEFORE} in the first plateau. There are at least {FEWEST_ON_EACH_SIDE} intervals on each \
+         side of the fall, of which the nearest belongs to no plateau.\n\
+         - Not checked without a fall in less than {credit} minutes of measuring, because the usual \
+         credits last for half an hour or longer.\n\
+         - Holds on other machines, and on disks inside the host (instance storage).\n\
+         - Does not apply to jobs that a rate, pauses or drains hold back.",
         credit = CREDIT_NS / 60e9
     ),
     provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. \

@@ -19,11 +19,14 @@ pub(super) const BIMODAL: Check = Check {
     belief: "the mean latency is typical",
     reads: "The latency histograms of the measured windows, for each direction, over all runs.",
     formula: formula!(
-        "On a logarithmic axis of quarter octaves, smoothed over neighbours, the check looks for a valley at \
-         most {MAX_VALLEY} times as high as the lower of the neighbouring peaks, with at least {share} of the \
-         operations on each side and medians at least a factor of {MIN_RATIO} apart. Not checked if a \
-         direction has fewer than {fewest} operations, unless another direction has two groups. Runs with a \
-         step (E02) have two levels and are reported there.",
+        "Looks for a valley between two peaks of the latencies of a direction, on a logarithmic axis of \
+         quarter octaves, smoothed over neighbours.\n\
+         - Biased if the valley is at most {MAX_VALLEY} times as high as the lower of the two peaks, with \
+         at least {share} of the operations on each side and medians at least a factor of {MIN_RATIO} \
+         apart.\n\
+         - Not checked if a direction has fewer than {fewest} operations, unless another direction has two \
+         groups.\n\
+         - Does not apply if E02 found a step: such runs have two levels.",
         share = Share(MIN_GROUP_SHARE),
         fewest = show_count(MIN_OPS as f64)
     ),
@@ -186,13 +189,15 @@ pub(in crate::checks) const COORDINATED_OMISSION: Check = Check {
     belief: "one request in a hundred waits at least p99",
     reads: "The latency histograms of the measured windows of a closed loop, per direction.",
     formula: formula!(
-        "Each latency is weighted with itself: the 99th percentile of the result is that of a request that \
-         arrives at a random moment, instead of when the loop is ready. Fires if it is at least \
-         {OMITTED_FROM} times the 99th percentile of operations, at least {long} of the waiting time \
-         ({short} in less than {LONG_S} seconds of measuring) is in excess of {STALL_MEDIANS} times \
-         the median, and the stalled operations fill the queue at least {STALLS_FROM} times. E02 \
-         reports runs with a step instead. Not checked if a direction has fewer than \
-         {fewest} operations, unless another direction has such stalls.",
+        "Weights each latency with itself. The 99th percentile of the result is that of a request that \
+         arrives at a random moment, instead of when the loop is ready.\n\
+         - Biased under three conditions. This percentile is at least {OMITTED_FROM} times the 99th \
+         percentile of operations. At least {long} of the waiting time ({short} in less than {LONG_S} \
+         seconds of measuring) is in excess of {STALL_MEDIANS} times the median. The operations that took \
+         longer than that fill the queue at least {STALLS_FROM} times.\n\
+         - Not checked if a direction has fewer than {fewest} operations, unless another direction has \
+         such stalls.\n\
+         - Does not apply to open loops and replays, or if E02 found a step.",
         long = Share(STALLED_FROM[0]),
         short = Share(STALLED_FROM[1]),
         fewest = show_count(FEWEST_OPS_FOR_STALLS as f64)

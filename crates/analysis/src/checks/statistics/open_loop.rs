@@ -21,12 +21,16 @@ pub(in crate::checks) const GENERATOR_LATE: Check = Check {
     reads: "fathom's own times: the intended start, the submission and the completion of every operation of \
             an open loop.",
     formula: formula!(
-        "A percentile is withheld if the submission lateness at the same percentile is more than {late} of \
-         it: then fathom distorts the percentile. If less than {served} of the requested operations were \
-         served within the windows, and more are missing than {MAX_ARRIVAL_DEVIATIONS} standard deviations \
-         of the number of arrivals, the latencies are void: the missing operations wait in a queue that \
-         grows with the length of the run. A replay is void if more than {starved} of its operations were \
-         read from the capture too late.",
+        "Compares the lateness of submissions with the latency at each percentile, and the operations \
+         served with the requested ones.\n\
+         - Invalid if less than {served} of the requested operations were served within the windows, and \
+         more are missing than {MAX_ARRIVAL_DEVIATIONS} standard deviations of the number of arrivals. The \
+         missing operations wait in a queue that grows with the length of the run.\n\
+         - Invalid for a replay if more than {starved} of its operations were read from the capture too \
+         late.\n\
+         - Biased if the lateness at a percentile is more than {late} of the latency. fathom then distorts \
+         this percentile, so reports withhold it.\n\
+         - Not checked, without a finding, if the record does not contain the lateness.",
         starved = Share(STARVED_TO),
         late = Share(LATE_SHARE),
         served = Share(SERVED_FROM)

@@ -29,16 +29,22 @@ pub(super) const NOT_STEADY: Check = Check {
     reads: "fathom's count of operations in each interval of a run (up to 32 a second), as operations per \
             second in steps of equal length. No kernel file.",
     formula: formula!(
-        "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
-         squares. Drift is the change of the line from beginning to end, divided by the mean. Its 95 % \
-         interval is widened by the correlation of neighbouring steps (Geyer's initial positive sequence). \
-         Fires if, in most runs and in one direction, the interval of the drift is above {minute} in runs of \
-         a minute or more, {ten} from ten seconds on, {shorter} below. Also fires if most runs have no \
-         steady part (MSER-5), and the rate changes from quarter to quarter in one direction, each time by \
-         less, and altogether by more than that limit. Holds if the interval is within that limit. Otherwise, \
-         or with fewer than {MIN_INDEPENDENT} independent steps, it is not checked: a drift that is not \
-         proven may still exist. With --until steady it also relabels results that did not become steady \
-         from round to round.",
+        "Fits a straight line to the rate of each run without its warm-up, by least squares. Drift = \
+         change of the line from beginning to end / mean. The limit is {minute} in runs of a minute or \
+         more, {ten} from ten seconds on, {shorter} below.\n\
+         - Relabelled with --until steady if the result did not become steady from round to round.\n\
+         - Biased if, in most runs and in one direction, the whole 95 % interval of the drift is above the \
+         limit.\n\
+         - Biased if most runs were still settling: they have no steady part (MSER-5), and the rate \
+         changes from quarter to quarter in one direction, each time by less. The last change is less than \
+         half of the first, and all changes together are above the limit.\n\
+         - Holds if, in most runs, the whole interval is within the limit.\n\
+         - Not checked otherwise, or with fewer than {MIN_INDEPENDENT} independent steps: a drift that is \
+         not proven may still exist.\n\
+         - The warm-up is the beginning, at most half of the run, without which the mean is most certain \
+         (MSER-5). The interval is widened by the correlation of neighbouring steps (Geyer's initial \
+         positive sequence).\n\
+         - Does not apply if E02 found a step.",
         minute = Share(MAX_DRIFT.minute),
         ten = Share(MAX_DRIFT.ten_seconds),
         shorter = Share(MAX_DRIFT.shorter)
@@ -149,22 +155,28 @@ const STEP_RELABELLED_FROM: Share = Share(0.20);
 pub(super) const CLIFF: Check = Check {
     id: CheckId::E02,
     name: "CLIFF",
-    belief: "the rate was one rate",
+    belief: "the rate stayed on one level",
     reads: "fathom's count of operations in each interval of a run (up to 32 a second). For the cause, \
             the `stat` file of the topmost device, read every half second during the run.",
     formula: formula!(
-        "E-divisive finds the moment of a run before and after which the rates differ most, on a logarithmic \
-         scale. It is a step under three conditions. The means and the medians of both sides differ by \
-         {minute} in runs of a minute or more, {ten} from ten seconds on, {shorter} below. They differ by at \
-         least {sure} + {more}/n standard errors in a series of n rates, widened by the correlation of \
-         neighbours. Half of the change happens at once. (In simulations, noise causes fewer than 1 % false \
-         alarms.) Each level is searched again, so a burst with two cliffs has three levels. If most runs \
-         have a step, and the largest is {STEP_RELABELLED_FROM} or more, the levels become the result's \
-         name; otherwise it is biased. The device's mean latency before and after the step shows the cause, \
-         if the device's counters were read twice on each side. If the latency changed by at least the \
-         square root of the factor by which the rate changed, the cause is in or below the device (its fast \
-         cache is full, garbage collection, heat, a cloud's credits). Otherwise the cause is above it (a \
-         cgroup limit, the CPU, the file system).",
+        "E-divisive (a change point search) finds the moment of a run before and after which the rates \
+         differ most, on a logarithmic scale. Each level is searched again, so a burst with two cliffs has \
+         three levels.\n\
+         - The moment is a step under three conditions. The means and the medians of both sides differ by \
+         {minute} in runs of a minute or more, {ten} from ten seconds on, {shorter} below. They differ by \
+         at least {sure} + {more}/n standard errors in a series of n rates, widened by the correlation of \
+         neighbours. Half of the change happens at once. (In simulations, noise causes fewer than 1 % \
+         false alarms.)\n\
+         - Relabelled to the levels if most runs have a step, and the largest is {STEP_RELABELLED_FROM} or \
+         more.\n\
+         - Biased for any other step.\n\
+         - Not checked if the levels of a run differ by as much, but in a way that could be chance or a \
+         slow drift.\n\
+         - The device's mean latency before and after the step shows the cause, if the device's counters \
+         were read twice on each side. If the latency changed by at least the square root of the factor by \
+         which the rate changed, the cause is in or below the device (its fast cache is full, garbage \
+         collection, heat, a cloud's credits). Otherwise the cause is above it (a cgroup limit, the CPU, \
+         the file system).",
         minute = Share(MIN_STEP.minute),
         ten = Share(MIN_STEP.ten_seconds),
         shorter = Share(MIN_STEP.shorter),
@@ -298,11 +310,13 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
     belief: "the beginning of a run was like the rest",
     reads: "fathom's count of operations in each interval of a run (up to 32 a second). No kernel file.",
     formula: formula!(
-        "MSER-5 (White 1997) cuts off a beginning of each run, at most half of it, so that the mean of the \
-         rest is most certain. Fires if most runs have such a beginning, and the means with and \
-         without it differ by more than {minute} in runs of a minute ({ten} from ten seconds on, {shorter} \
-         below) and by more than {SIGNIFICANT_ERRORS} standard errors. The number stays unchanged; the finding gives the \
-         number without the beginning.",
+        "Compares the mean of each run with and without its warm-up. The warm-up is the beginning, at most \
+         half of the run, without which the mean is most certain (MSER-5, White 1997).\n\
+         - A note if most runs have a warm-up, and the two means differ by more than {minute} in runs of a \
+         minute ({ten} from ten seconds on, {shorter} below) and by more than {SIGNIFICANT_ERRORS} \
+         standard errors. The number stays unchanged. The finding gives the number without the warm-up.\n\
+         - Not checked if no run has a steady part.\n\
+         - Does not apply if E02 found a step.",
         minute = Share(MATTERS_FROM.minute),
         ten = Share(MATTERS_FROM.ten_seconds),
         shorter = Share(MATTERS_FROM.shorter)

@@ -24,15 +24,21 @@ pub(super) const TOO_SHORT: Check = Check {
     reads: "The lengths of the measured windows of all runs and the bytes written in them. For the drive: \
             `queue/rotational`, its driver and its capacity.",
     formula: formula!(
-        "Biased, and without an interval, if the windows contain fewer than {MIN_WINDOW_OPS} operations on \
-         average: with fewer, one operation at the edges of a window changes the rate by more than {wrong}. \
-         Also if windows that end by the clock are shorter than {least}: in less time, a delay of a worker \
-         by a scheduler tick (up to {tick}) changes the rate by more than {wrong}. Runs that are equally \
-         short agree, so their variation does not show this error. A note if the windows of all runs total \
-         less than {SECONDS_FROM} s: journal commits and writeback happen every five seconds. Writes to a flash drive (driver nvme or \
-         sd, not rotational, not in a virtual machine) are biased if all runs of the result wrote less than \
-         {FAST_SHARE} of its capacity, or {most} GB if that is less: its fast cache (SLC) may have taken all \
-         of it. A09 reports writes that memory took.",
+        "Checks that the windows are long enough for a rate, and all runs together for what happens over \
+         time.\n\
+         - Biased, and without an interval, if windows that end by the clock are shorter than {least}. In \
+         less time, a delay of a worker by a scheduler tick (up to {tick}) changes the rate by more than \
+         {wrong}.\n\
+         - Biased, and without an interval, if the windows contain fewer than {MIN_WINDOW_OPS} operations \
+         on average. With fewer, one operation at the edges of a window changes the rate by more than \
+         {wrong}.\n\
+         - Biased for writes to a flash drive if all runs of the result wrote less than {FAST_SHARE} of \
+         its capacity, or less than {most} GB if that is less. Its fast cache (SLC) may have taken all of \
+         it. A flash drive has the driver nvme or sd, is not rotational, and is not in a virtual machine. \
+         A09 reports writes that memory took.\n\
+         - A note if the windows of all runs total less than {SECONDS_FROM} s: journal commits and \
+         writeback happen every five seconds.\n\
+         - Runs that are equally short agree, so their variation does not show the first two errors.",
         wrong = Share(MAX_RATE_ERROR),
         least = Ns(MIN_WINDOW_NS),
         tick = Ns(TICK_NS),
@@ -131,12 +137,15 @@ pub(super) const FRESH_FLASH: Check = Check {
     reads: "The `stat` file of the lowest devices at the start of the first run: sectors written and \
             discarded since the machine started. Also `queue/rotational` and the capacity.",
     formula: formula!(
-        "For writes and trims on drives that are not rotational, outside virtual machines. If less than \
-         {WRITTEN_FROM} times the capacity was written since the machine started (SNIA's preconditioning) \
-         and at least {EMPTIED_FROM} of it was discarded, the drive was emptied, and the result is \
-         relabelled. With {WRITTEN_FROM} times the capacity written, the check holds. In between, the \
-         history before the machine started is unknown: the check holds if --precondition wrote the measured \
-         region twice and the rate settled after that, otherwise it does not answer."
+        "Compares the bytes written and discarded since the machine started with the capacity, for writes \
+         and trims on drives that are not rotational, outside virtual machines.\n\
+         - Relabelled if less than {WRITTEN_FROM} times the capacity was written (SNIA's preconditioning) \
+         and at least {EMPTIED_FROM} of it was discarded: the drive was emptied.\n\
+         - Holds if {WRITTEN_FROM} times the capacity was written.\n\
+         - Holds, if the drive was not emptied, after --precondition wrote the measured region twice and \
+         the rate settled.\n\
+         - Not checked otherwise: the history before the machine started is unknown.\n\
+         - Not checked if the kernel does not count discards."
     ),
     provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`, which \
               erases the drive.",
