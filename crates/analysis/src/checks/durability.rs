@@ -115,9 +115,9 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
     formula: formula!(
         "Flushes that the disks with `write back` completed together, for each sync. (One operation at a \
          time: 100 syncs cause 100 flushes.)\n\
-         - Relabelled as not durable below {FLUSHED_FROM} flushes for each sync. With a requested depth of \
-         d operations in flight, 1/d of that is enough, since one flush can serve all operations that wait \
-         for it.\n\
+         - Relabelled as not durable if there are fewer than {FLUSHED_FROM} flushes for each sync. With a \
+         requested depth of d operations in flight, 1/d of that is enough, since one flush can serve all \
+         operations that wait for it.\n\
          - Relabelled as not durable if `write through` cannot be true: on a loop device, on a layer above \
          one that reports `write back`, and on a layer that offers FUA, which only a disk with a volatile \
          cache needs.\n\

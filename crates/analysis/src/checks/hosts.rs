@@ -403,8 +403,8 @@ const ANOTHERS_CACHE: Check = Check {
          that it has sent.\n\
          - A note if each host reads a file on shared storage that it wrote itself: the server may still \
          have it in memory, as may a client of a cache-coherent file system. With --shift-hosts N, this is \
-         so only if N is a multiple of the number of hosts. Holds if the devices below are known, because \
-         other checks then compare the reads with the devices' counters.\n\
+         so only if N is a multiple of the number of hosts. Holds instead if the devices below are known, \
+         because other checks then compare the reads with the devices' counters.\n\
          - Not checked if fathom cannot compute the share, as for an access specification of several lines \
          or an order that repeats blocks by design.\n\
          - Not checked, without a finding, if hosts may share storage that fathom cannot tell apart (see \

@@ -533,7 +533,7 @@ pub(super) const SCHEDULER_EFFECTS: Check = Check {
          whichever is more. Newer kernels set twice `max_sectors_kb` on a rotational disk or loop device \
          without `optimal_io_size`.\n\
          - `wbt_lat_usec`, for writes through the page cache: {spinning} on rotational disks and {others} \
-         on other disks, either of them on loop devices.",
+         on other disks. Loop devices may have either value.",
         spinning = THROTTLE_US[0],
         others = THROTTLE_US[1]
     ),

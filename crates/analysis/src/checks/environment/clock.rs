@@ -158,7 +158,7 @@ pub(super) const BAD_CLOCK: Check = Check {
             `CLOCK_BOOTTIME - CLOCK_MONOTONIC` at start and stop of each run, which grows while the machine \
             is suspended.",
     formula: formula!(
-        "Void if the machine slept {asleep} or more in a run, if the clock drifted by more than {void} ppm \
+        "Invalid if the machine slept {asleep} or more in a run, if the clock drifted by more than {void} ppm \
          ({part}), or if the kernel's clock advances only with its tick. Biased if the drift is above \
          {biased} ppm, twice the kernel's largest correction. Also biased if reading the clock takes more \
          than {read} and more than {EXPENSIVE_SHARE} of the median latency.",

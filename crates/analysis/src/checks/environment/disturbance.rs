@@ -276,14 +276,15 @@ pub(super) const STOOD_STILL: Check = Check {
             each sleep the state, the tracer and the wait channel of up to four workers in turn \
             (`/proc/self/task/TID/status` and `wchan`).",
     formula: formula!(
-        "Adds up the sleeps of the watching thread that took at least 100 ms too long, less its wait for a \
-         CPU, and counts the samples that found a worker stopped or traced. 100 ms is ten ticks of the \
-         slowest kernel.\n\
+        "Adds up the sleeps of the watching thread that took at least 100 ms too long (its wait for a CPU \
+         does not count), and the samples that found a worker stopped or traced. 100 ms is ten ticks of \
+         the slowest kernel.\n\
          - Invalid if the delays total more than {STOPPED_VOID_ABOVE} of the runs' time.\n\
          - Invalid if certainly more than {STOPPED_VOID_ABOVE} of the samples found a worker stopped \
          (exact bound at {CONFIDENCE}).\n\
          - Biased if the delays total more than {STOPPED_ABOVE} of the runs' time.\n\
          - Biased if any sample found a worker stopped (state T or t, or in a freezer) or traced.\n\
+         - Not checked, without a finding, if the sleeps or the state of the workers could not be read.\n\
          - The workers themselves cannot detect a stop: it halts all of them, and to them it looks like a \
          device that does not answer."
     ),

@@ -426,8 +426,8 @@ pub(super) const NOT_RANDOM: Check = Check {
          - Biased if the merged share is more than {MERGED_BEYOND_CHANCE} above what chance explains, and \
          there were more than {FLOOR_IOS} merges per run, which a journal may cause.\n\
          - Biased if the previous session drew the same offsets: the same seed, file, span, sizes and \
-         order. Does not apply to the fixed seed of another tool if the page cache was bypassed or \
-         emptied, since such tools repeat the seed in each call.\n\
+         order. This rule does not apply to the fixed seed of another tool if the page cache was bypassed \
+         or emptied, since such tools repeat the seed in each call.\n\
          - Not checked if the bytes of the device and of the operations differ (see B01), or if the merges \
          may belong to other streams that use the device at the same time.\n\
          - Merges are not counted if B01 relabelled the size, or if zones or targets are visited one at a \

@@ -184,7 +184,7 @@ pub(super) const NOT_POLLING: Check = Check {
     reads: "`queue/io_poll` of every device below the target that has it, and the options of the engine: \
             `iopoll` of io_uring, `hipri` of vsync.",
     formula: formula!(
-        "Void if polling was requested and a device reports 0: the kernel then waits for the interrupt \
+        "Invalid if polling was requested and a device reports 0: the kernel then waits for the interrupt \
          and reports no error. The engine refuses such a run beforehand. This check also covers devices \
          below file systems and stacks that the engine cannot query."
     ),

@@ -165,10 +165,10 @@ pub(super) const CLIFF: Check = Check {
          - The moment is a step under three conditions. The means and the medians of both sides differ by \
          {minute} in runs of a minute or more, {ten} from ten seconds on, {shorter} below. They differ by \
          at least {sure} + {more}/n standard errors in a series of n rates, widened by the correlation of \
-         neighbours. Half of the change happens at once. (In simulations, noise causes fewer than 1 % \
-         false alarms.)\n\
-         - Relabelled to the levels if most runs have a step, and the largest is {STEP_RELABELLED_FROM} or \
-         more.\n\
+         neighbours. At least half of the change happens at once. (In simulations, noise causes fewer than \
+         1 % false alarms.)\n\
+         - Relabelled if most runs have a step, and the largest is {STEP_RELABELLED_FROM} or more. The \
+         levels become the result's name.\n\
          - Biased for any other step.\n\
          - Not checked if the levels of a run differ by as much, but in a way that could be chance or a \
          slow drift.\n\

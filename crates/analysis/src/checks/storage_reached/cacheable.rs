@@ -188,9 +188,9 @@ pub(super) const RE_READS: Check = Check {
     reads: "The bytes that the stream read in the run that read most, its span and its order of offsets. No \
             kernel file.",
     formula: formula!(
-        "Computes the expected share of repeated reads from c = bytes read / span. Uniform random offsets \
-         repeat in 1 - (1 - e^-c) / c of the reads. An order that visits each block once repeats only \
-         after the first pass, in 1 - 1/c.\n\
+        "Computes the expected share of repeated reads from c = bytes read / span in the run that read \
+         most. Uniform random offsets repeat in 1 - (1 - e^-c) / c of the reads. An order that visits each \
+         block once repeats only after the first pass, in 1 - 1/c.\n\
          - Biased if the share is more than {REPEATS_ABOVE} (about half a random pass) and the reads go \
          through the page cache, which keeps every block that was read.\n\
          - A note if the share is as large and the I/O is direct: only invisible caches gain from repeated \

@@ -157,7 +157,7 @@ pub(super) const PAYLOAD_TOO_EASY: Check = Check {
          - A note, instead of biased, if both are at most {REQUEST_TOLERANCE} percentage points above the \
          shares requested with --compress and --dedup."
     ),
-    provoke: "`fathom run --rw randwrite --zeros DIR`; for the void finding, DIR on zram or on btrfs mounted \
+    provoke: "`fathom run --rw randwrite --zeros DIR`; for the finding that invalidates, DIR on zram or on btrfs mounted \
               with compress-force.",
     fix: "Omit --zeros and --data, since fathom's own data are unique and do not compress. Or use --compress \
           and --dedup to imitate your data.",

@@ -19,7 +19,7 @@ pub(super) const HOLES_READ: Check = Check {
             every run (FIEMAP): holes, and extents that were allocated but never written. If the check \
             already fires before the first run, fathom measures nothing.",
     formula: formula!(
-        "Void if bytes never written / bytes of the region > {UNWRITTEN_ABOVE}, which is one block at the \
+        "Invalid if bytes never written / bytes of the region > {UNWRITTEN_ABOVE}, which is one block at the \
          end of a file of a few mebibytes. The kernel answers such reads with zeros without asking the disk, \
          even with O_DIRECT. Block devices have no extents; A05 checks their data."
     ),

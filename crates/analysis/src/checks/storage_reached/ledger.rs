@@ -89,9 +89,10 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
          still in flight when the counters are read.\n\
          - Invalid if direct operations moved more bytes than the disk.\n\
          - Invalid if direct operations moved more bytes than the cgroup was charged, although the disk \
-         moved them. Does not apply to writes on file systems that charge them to their own threads.\n\
-         - Invalid if the disk counted fewer requests and merges than direct operations. Does not apply if \
-         requests are more than {MERGED_ABOVE} times as large as operations (B01).\n\
+         moved them. This rule does not apply to writes on file systems that charge them to their own \
+         threads.\n\
+         - Invalid if the disk counted fewer requests and merges than direct operations. This rule does \
+         not apply if requests are more than {MERGED_ABOVE} times as large as operations (B01).\n\
          - A note, instead of invalid, if only the charge is too high: the operations are direct, and the \
          disk did everything that fathom issued.\n\
          - A note if the device's queue was full (nr_requests) and the kernel therefore charged operations \

@@ -20,8 +20,8 @@ pub(super) const RAM_BACKED: Check = Check {
             in the chain, from start to stop of every run.",
     formula: formula!(
         "Looks for memory at the ends of the chain of devices below each target.\n\
-         - Relabelled to memory if the whole chain is memory. With several targets, the finding reports \
-         how many are memory.\n\
+         - Relabelled to memory if the whole chain of a target is memory. With several targets, the \
+         finding reports how many are memory.\n\
          - Relabelled if only some ends of the chain are memory, such as those of a RAID over a disk and a \
          RAM disk, and they served more than {SERVED_ABOVE} of the requests. Smaller shares are a few \
          blocks of metadata. If their share is unknown, the result is relabelled too.\n\
@@ -172,7 +172,7 @@ pub(super) const WRONG_PLACE: Check = Check {
             every block device below in /sys. Also --expect-device, after following links such as those in \
             /dev/disk/by-id.",
     formula: formula!(
-        "Void if the chain of any target lacks the device that --expect-device names by its kernel \
+        "Invalid if the chain of any target lacks the device that --expect-device names by its kernel \
          name or serial number. Without that option, any place is accepted, and an overlay, a bind \
          mount or an automount point is a note, because such a path does not show its disk. Not \
          checked if the devices of a target are unknown."

@@ -21,7 +21,7 @@ pub(super) const FASTER_THAN_PHYSICS: Check = Check {
     belief: "a storage device can be this fast",
     reads: "The latencies of direct reads that fathom measured. No kernel file.",
     formula: formula!(
-        "Void if half of the reads took less than {floor} on a target that is not memory and that A01 and \
+        "Invalid if half of the reads took less than {floor} on a target that is not memory and that A01 and \
          A02 did not relabel. Biased if A04 found that at least {HOLES_EXPLAIN_FROM} of the target are \
          holes, which explains it. The fastest media (Optane) answer in 8 us including the kernel; flash \
          takes 25 us or more.",
@@ -212,10 +212,10 @@ pub(super) const HDD_TOO_FAST: Check = Check {
     reads: "queue/rotational of every disk below, the median of random direct reads, and whether the machine \
             is virtual.",
     formula: formula!(
-        "Compares the median time of random reads with what a hard disk needs, if all disks report \
+        "Compares the median time of random direct reads with what a hard disk needs, if all disks report \
          rotational = 1. The reads are too fast if half of them took less than {floor}, or less than \
          {each} times the operations in flight per disk.\n\
-         - Biased if the reads are too fast on real hardware: a cache answered, or the disk is not a hard \
+         - Biased if the reads are too fast on real hardware: a cache answered, or the disk is no hard \
          disk.\n\
          - A note if they are too fast on a virtual disk, whose driver often leaves the flag at its \
          default.\n\
