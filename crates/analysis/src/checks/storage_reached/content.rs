@@ -157,8 +157,8 @@ pub(super) const PAYLOAD_TOO_EASY: Check = Check {
          - A note, instead of biased, if both are at most {REQUEST_TOLERANCE} percentage points above the \
          shares requested with --compress and --dedup."
     ),
-    provoke: "`fathom run --rw randwrite --zeros DIR`; for the finding that invalidates, DIR on zram or on btrfs mounted \
-              with compress-force.",
+    provoke: "`fathom run --rw randwrite --zeros DIR`. If DIR is on zram, or on btrfs mounted with \
+              compress-force, the result is invalid.",
     fix: "Omit --zeros and --data, since fathom's own data are unique and do not compress. Or use --compress \
           and --dedup to imitate your data.",
     accept: "Accept it if your data are as compressible.",
