@@ -12,9 +12,9 @@ use fathom_io::live::ProgressMode;
 use fathom_io::request::{JobSource, Request};
 use fathom_io::run::collector;
 use fathom_io::show::{self, Outlets, Showing};
-use fathom_io::{doctor, history, plan, run, session, signals, stderr, verify, watch};
+use fathom_io::{doctor, history, plan, run, session, signals, stderr, stdout, verify, watch};
 use model::history::RowsOf;
-use model::plan::ExpectedCost;
+use model::plan::{ExpectedCost, Planned};
 use model::record::Record;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -99,17 +99,27 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
 }
 
 /// Measures targets one after the other, each in its own session, and prints a table with a row for
-/// each device.
+/// each device. With `--explain`, prints their plans instead.
 fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Failure> {
     fleet::alone()?;
     let (mut protected, mut is_gated) = (ProtectedPaths::default(), false);
     // Plan all targets first: if one cannot be measured, the command ends before the first measurement.
     let mut total = ExpectedCost::default();
-    for request in requests {
+    for (at, request) in requests.iter().enumerate() {
         let planned = plan::plan(request)?;
+        if showing.explain {
+            if at > 0 {
+                stdout::print_text("\n")?;
+            }
+            print_explained(planned, request, showing)?;
+            continue;
+        }
         is_gated |= planned.plan.is_gated();
         protected.extend(ProtectedPaths::from_plan(&planned.plan, &planned.machine.places));
         total = total.and(&estimate_cost(&planned.plan));
+    }
+    if showing.explain {
+        return Ok(ExitCode::SUCCESS);
     }
     show::check_gated(is_gated, showing)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
@@ -161,20 +171,24 @@ fn measure_unless_listed(parsed: Option<(Request, Showing)>) -> Result<ExitCode,
     parsed.map_or(Ok(ExitCode::SUCCESS), |(request, showing)| measure(&request, &showing))
 }
 
-fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
-    let planned = fleet.settle(plan::plan(request))?;
-    show::check_gated(planned.plan.is_gated(), showing)?;
-    if showing.explain && !showing.outputs.is_empty() {
+/// Prints the plan of a request instead of measuring.
+fn print_explained(planned: Planned, request: &Request, showing: &Showing) -> Result<(), Failure> {
+    if !showing.outputs.is_empty() {
         return Err(Failure::Usage(
             "--explain only prints the plan, so there is no report for -o; leave --explain or -o out".into(),
         ));
     }
-    if showing.explain && !fleet.reports_results() {
-        return Ok(ExitCode::SUCCESS);
-    }
+    let recipe = request.source.as_ref().and_then(JobSource::recipe);
+    show::print_plan(planned.plan, planned.machine, recipe, showing.format)
+}
+
+fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
+    let planned = fleet.settle(plan::plan(request))?;
+    show::check_gated(planned.plan.is_gated(), showing)?;
     if showing.explain {
-        let recipe = request.source.as_ref().and_then(JobSource::recipe);
-        return show::print_plan(planned.plan, planned.machine, recipe, showing.format);
+        let printed =
+            if fleet.reports_results() { print_explained(planned, request, showing) } else { Ok(()) };
+        return printed.map(|()| ExitCode::SUCCESS);
     }
     let mut protected = ProtectedPaths::from_plan(&planned.plan, &planned.machine.places);
     if let Some(file) = request.source.as_ref().and_then(JobSource::path) {

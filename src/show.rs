@@ -234,14 +234,13 @@ pub fn print_plan(
     machine: Machine,
     recipe: Option<&str>,
     format: &'static Format,
-) -> Result<ExitCode, Failure> {
+) -> Result<(), Failure> {
     let format = report::require_writer::<Explained>(format).map_err(Failure::Usage)?;
     if let Some(text) = recipe.filter(|_| format.name == report::TEXT.name) {
         stdout::print_text(&format!("{text}\n"))?;
     }
     let cost = analysis::strategy::cost::estimate_cost(&plan);
     stdout::print_report(format, &Explained { plan, machine, cost }, Style::default())
-        .map(|()| ExitCode::SUCCESS)
 }
 
 /// Prints the cells of a grid, one per line.

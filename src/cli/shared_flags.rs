@@ -233,10 +233,10 @@ impl ReportArgs {
         Ok(Showing { watched, ..self.showing.showing(self.explain)? })
     }
 
-    /// Returns how to show the measurements of several targets in one table.
+    /// Returns how to show the measurements of several targets in one table. `--explain` prints their plans instead.
     pub(super) fn showing_of_sessions(self) -> Result<Showing, Failure> {
-        let watched = self.progress();
-        Ok(Showing { watched, ..self.showing.showing_of_sessions(self.explain)? })
+        let (watched, explain) = (self.progress(), self.explain);
+        Ok(Showing { watched, explain, ..self.showing.showing_of_sessions(false)? })
     }
 
     fn progress(&self) -> ProgressMode {

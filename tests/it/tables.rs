@@ -96,7 +96,9 @@ fn bench_of_several_targets_ends_with_the_table_of_their_devices() {
     let has_row = |name: &str| text.lines().any(|line| line.contains(&format!("/{name} ")));
     assert!(text.starts_with("device ") && has_row("one") && has_row("other"), "{text}");
     assert!(std::fs::read_to_string(page).unwrap().contains("2 sessions side by side"));
-    for flag in ["--explain", "--verbose", "--op-log x", "--against last"] {
+    let plans = stage.fathom(&format!("bench --explain {}", one.display()), &other);
+    assert!(plans.code == Some(0) && plans.stdout.matches("bench cdm: ").count() == 2, "{plans:?}");
+    for flag in ["--verbose", "--op-log x", "--against last"] {
         let refused = stage.fathom(&format!("bench {flag} {}", one.display()), &other);
         let named = flag.split(' ').next().unwrap();
         assert!(refused.code == Some(2) && refused.stderr.contains(named), "{refused:?}");
