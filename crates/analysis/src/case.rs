@@ -719,7 +719,7 @@ impl<'a> CaseRun<'a> {
     }
 
     /// Returns the I/O that the kernel charged to the cgroup on these layers from start to stop.
-    fn charged(&self, cgroup: &Cgroup, layers: &[&Layer]) -> Known<CgroupIo> {
+    pub(crate) fn charged(&self, cgroup: &Cgroup, layers: &[&Layer]) -> Known<CgroupIo> {
         let (start, stop) = (self.snapshot(Moment::Start)?, self.snapshot(Moment::Stop)?);
         let mut sum = CgroupIo::default();
         for layer in layers {

@@ -538,19 +538,25 @@ fn check_page(check: &CheckPage) -> String {
     out
 }
 
-/// Formats one line as a paragraph and several lines as a list, with commands as code.
+/// Formats one line as a paragraph and several lines as a list, with commands as code. If the second line is a list item and the first is
+/// none, the first is a paragraph above the list.
 fn page_part(heading: &str, text: &str) -> String {
     let item = |line: &str| match line.trim() {
         command if is_command(heading, line) => format!("`{command}`"),
         text => text.trim_start_matches("- ").to_owned(),
     };
-    let lines: Vec<String> = text.lines().filter(|l| !l.trim().is_empty()).map(item).collect();
-    match lines.as_slice() {
-        [only] => format!("\n**{heading}.** {only}\n"),
-        several => {
-            format!("\n**{heading}**\n\n- {}\n", several.join("\n- "))
-        }
-    }
+    let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+    let (paragraph, items) = match lines.as_slice() {
+        [first, second, ..] if second.starts_with("- ") && !first.starts_with("- ") => lines.split_at(1),
+        [_only] => lines.split_at(1),
+        _ => lines.split_at(0),
+    };
+    let title = match paragraph {
+        [first] => format!("\n**{heading}.** {}\n", item(first)),
+        _ => format!("\n**{heading}**\n"),
+    };
+    let list: String = items.iter().map(|line| format!("- {}\n", item(line))).collect();
+    if list.is_empty() { title } else { format!("{title}\n{list}") }
 }
 
 #[test]
@@ -565,6 +571,7 @@ fn text_in_code_cannot_end_the_code() {
 fn one_line_is_a_paragraph_and_several_lines_are_a_list() {
     use crate::documentation::TO_FIRE;
     assert_eq!(page_part("Formula", "One line."), "\n**Formula.** One line.\n");
+    assert_eq!(page_part("Formula", "A sum.\n- Rule."), "\n**Formula.** A sum.\n\n- Rule.\n");
     let several = "Make it.\ndd if=/dev/zero of=x\n\n- Look.";
     let items = "- Make it.\n- `dd if=/dev/zero of=x`\n- Look.\n";
     assert_eq!(page_part(TO_FIRE, several), format!("\n**{TO_FIRE}**\n\n{items}"));

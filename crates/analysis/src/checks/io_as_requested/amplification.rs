@@ -379,7 +379,9 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
         read.least
     } else {
         let device = case.device_io()?.read.bytes;
-        case.own_io().map_or(device, |own| own.bytes[0]).saturating_sub(first_fill_bytes(case))
+        let own = case.own_io();
+        let fill = first_fill_bytes(case, own.is_ok());
+        own.map_or(device, |own| own.bytes[0]).saturating_sub(fill)
     };
     let part = share(read as f64, written as f64);
     let numbers = evidence([
@@ -420,12 +422,19 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Returns the bytes that the first run read to fill the page cache, at most the span. 0 if the page cache is emptied
-/// between runs, with a single run, or if the first run is not among the runs of the case.
-fn first_fill_bytes(case: &Case) -> u64 {
+/// Returns the bytes that the first run read to fill the page cache, at most the span: those charged to fathom, or all that the device read
+/// if the charges are unknown. 0 if the page cache is emptied between runs, with a single run, or if the first run is not among the runs of
+/// the case.
+fn first_fill_bytes(case: &Case, is_charged: bool) -> u64 {
     let is_filled = !case.record.header.plan.cold && case.runs.len() > 1;
     let first = case.runs.first().filter(|ran| is_filled && ran.run.start.repeat == 0);
-    let read = first.and_then(|ran| Some(ran.layer_io(&case.top_layers().ok()?).ok()?.read.bytes));
+    let read = first.and_then(|ran| {
+        if is_charged {
+            let cgroup = case.machine?.cgroup.as_ref().ok()?;
+            return Some(ran.charged(cgroup, &case.shared_layers().ok()?).ok()?.bytes[0]);
+        }
+        Some(ran.layer_io(&case.top_layers().ok()?).ok()?.read.bytes)
+    });
     read.unwrap_or(0).min(case.span_bytes())
 }
 
@@ -627,6 +636,24 @@ fn reads_during_writes_bias_and_name_their_cause() {
     assert_eq!(PAGES_READ_FIRST.sentence(&with_reads(0.04)), "The writes caused few reads.");
     let direct = PAGES_READ_FIRST.answer(&Fixture::honest_write().record());
     assert!(matches!(direct, Ok(Answer::Holds(..))), "{direct:?}");
+}
+
+#[test]
+fn reads_of_other_processes_in_the_first_run_hide_no_reads_of_fathom() {
+    let mut record = with_reads_in_first_runs(u64::MAX, 0.5);
+    record.header.plan.cold = false;
+    let mut is_after_start = false;
+    for snapshot in record.runs.iter_mut().flat_map(|run| &mut run.evidence) {
+        let is_disk = |name: &str| name.starts_with("/sys/block") && name.ends_with("/stat");
+        for (_, text) in snapshot.files.iter_mut().filter(|(name, _)| is_after_start && is_disk(name)) {
+            let Ok(text) = text else { continue };
+            let mut numbers: Vec<u64> = text.split_whitespace().map_while(|n| n.parse().ok()).collect();
+            (numbers[0], numbers[2]) = (numbers[0] + 1_000_000, numbers[2] + 8_000_000);
+            *text = numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+        }
+        is_after_start = true;
+    }
+    assert_eq!(PAGES_READ_FIRST.severity(&record), Some(Severity::Biases));
 }
 
 #[test]

@@ -349,7 +349,7 @@ fn check_split(case: &Case) -> Known<Answer> {
     let limit = if known_cause.is_some() { SPLIT_ABOVE } else { UNEXPLAINED_ABOVE };
     if !is_certain && worst.own_requests_per_op() <= limit {
         let unexplained = if known_cause.is_none() {
-            ", which neither its queue limits nor the file's extents explain"
+            ", which neither its max_sectors_kb nor the file's extents explain"
         } else {
             ""
         };
