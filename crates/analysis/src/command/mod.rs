@@ -321,7 +321,15 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         let share = show_share(syncing.min(1.0));
         return limiter("syncs", format!("the command waited in its own syncs for {share} of the time"));
     }
+    // The share of the command's bytes that came from a device or reached one; `None` if it is unknown.
+    let device_share = run.moved.as_ref().ok().and_then(|moved| {
+        let reached = if moved.dirtied_bytes > 0 { *run.written_at_end_bytes.as_ref().ok()? } else { 0 };
+        let all = moved.read_call_bytes.max(moved.fetched_bytes) + moved.dirtied_bytes;
+        (all > 0).then(|| (moved.fetched_bytes + reached) as f64 / all as f64)
+    });
+    let busy_for_others = busy >= IDLE_SHARE && device_share.is_some_and(|share| share < TAKES_TURNS_SHARE);
     match busiest {
+        _ if busy_for_others => {}
         Some(device) if busy >= DEVICE_BUSY_SHARE && depth <= MAX_SERIAL_DEPTH => {
             return limiter("one request at a time", describe_one_at_a_time(device, busy * run.seconds));
         }
@@ -337,12 +345,7 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         }
         _ => {}
     }
-    let moved_much = run.moved.as_ref().is_ok_and(|moved| {
-        let at_device = moved.fetched_bytes + run.written_at_end_bytes.as_ref().unwrap_or(&0);
-        at_device as f64
-            >= TAKES_TURNS_SHARE
-                * (moved.read_call_bytes.max(moved.fetched_bytes) + moved.dirtied_bytes) as f64
-    });
+    let moved_much = device_share.is_some_and(|share| share >= TAKES_TURNS_SHARE);
     if moved_much && busy >= TAKES_TURNS_SHARE && depth <= MAX_SERIAL_DEPTH && cpu + busy >= CPU_BOUND_SHARE {
         return limiter(
             "one request at a time",
@@ -351,9 +354,15 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     }
     let shares = format!("a CPU was busy {} of the time, a disk {}", show_share(cpu), show_share(busy));
     match find_other_end(record, run, seen) {
-        Some((name, other_end)) if busy < IDLE_SHARE => {
+        Some((name, other_end)) if busy < IDLE_SHARE || busy_for_others => {
             limiter(name, format!("the command waited for {other_end}; a CPU was busy {}", show_share(cpu)))
         }
+        _ if busy_for_others => limiter(
+            "none of these",
+            format!(
+                "{shares}, but not with the command's data: the command slept or waited for something else, such as a CPU"
+            ),
+        ),
         _ if cpu >= IDLE_SHARE || busy >= IDLE_SHARE => limiter("several", shares),
         _ => limiter("none of these", format!("{shares}: the command slept or waited for something else")),
     }
@@ -937,6 +946,26 @@ mod tests {
                 && run.foreign_read_bytes.is_err()
                 && run.pressure.iter().all(Result::is_err)
         );
+    }
+
+    #[test]
+    fn a_device_that_is_busy_for_others_is_not_the_limiter() {
+        let limiter = |fetched_bytes: u64, queue_ms: u64| {
+            let mut record = record(vec![end(fetched_bytes)], [0, 0]);
+            let stat = record.header.hosts[0].places[0].layers[0].stat_file.clone();
+            for snapshot in record.runs[0].evidence.iter_mut().skip(1) {
+                let text = format!("9000 0 600000 0 0 0 0 0 0 465 {queue_ms} 0 0 0 0 0 0");
+                snapshot.files.insert(stat.clone(), Ok(text));
+            }
+            crate::judge(&record, &Judging::default()).limiter
+        };
+        assert_eq!(limiter(64 * MIB, 4_000).name, "device");
+        assert_eq!(limiter(64 * MIB, 465).name, "one request at a time");
+        for queue_ms in [465, 4_000] {
+            let cached = limiter(0, queue_ms);
+            assert_eq!(cached.name, "none of these", "{cached:?}");
+            assert!(cached.sentence.contains("but not with the command's data"), "{cached:?}");
+        }
     }
 
     #[test]
