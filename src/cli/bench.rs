@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_parser = one_named(PROFILES, |p| (p.name, p.about)), help_heading = WHAT)]
     profile: Option<&'static Profile>,
     /// Repeat the workloads of an earlier session, in turns with the new ones, and compare. SESSION
-    /// is its file, its id or a part of its id, or `last`
+    /// is its file, its id or a part of its id, a tag, or `last`
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     against: Option<String>,
     #[command(flatten)]

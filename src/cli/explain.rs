@@ -31,8 +31,11 @@ impl Args {
     /// and for terms in another format than text.
     pub fn explain(self) -> Result<ExitCode, Failure> {
         let all = self.checks.is_empty();
+        // `fathom explain CANNOT TELL` is a term of two words.
+        let as_one = self.checks.join(" ");
+        let words = if help::find_term(&as_one).is_some() { vec![as_one] } else { self.checks };
         let (terms, checks): (Vec<_>, Vec<_>) =
-            self.checks.iter().map(|word| help::find_term(word).ok_or(word)).partition(Result::is_ok);
+            words.iter().map(|word| help::find_term(word).ok_or(word)).partition(Result::is_ok);
         let named: Result<Vec<CheckPage>, String> =
             checks.into_iter().filter_map(Result::err).map(|word| find_check(word)).collect();
         let pages = if all { pages().collect() } else { named.map_err(Failure::Usage)? };

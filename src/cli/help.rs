@@ -285,7 +285,7 @@ fn every_chapter_is_found_by_its_names() {
 fn terms_of_reports_are_in_the_glossary() {
     assert_eq!(find_term("no such term"), None);
     let terms = ["headline", "void", "cell", "depth", "valid", "INVALID", "suspect", "p99", "ledger"];
-    let answers = ["TIED", "CANNOT TELL", "no difference seen", "synced"];
+    let answers = ["FASTEST", "TIED", "KS", "IDC", "CANNOT TELL", "no difference seen", "synced"];
     for term in terms.into_iter().chain(answers) {
         let meaning = find_term(term).unwrap_or_default();
         assert!(

@@ -53,7 +53,7 @@ pub use sweep::{Action as SweepAction, repeat_request as sweep_again};
     disable_help_subcommand = true
 )]
 #[command(
-    after_help = "Exit codes: 0 PASS, or no unaccepted finding invalidates a quoted number or relabels the main one; 1 FAIL (a --fail-if condition failed), INVALID (there is no number to quote, or an unaccepted finding invalidates a quoted number), or an unaccepted finding relabels the main number; 2 usage; 3 the machine refused; 4 INCONCLUSIVE (too few or too noisy runs to decide a --fail-if condition), unless --inconclusive sets another code; 130 interrupted, the completed runs are kept."
+    after_help = "Exit codes: 0 PASS, or no unaccepted finding invalidates a quoted number or relabels the main one; 1 FAIL (a --fail-if condition failed), INVALID (there is no number to quote, or an unaccepted finding other than other load on the machine invalidates a quoted number), or an unaccepted finding relabels the main number; 2 usage; 3 the machine refused; 4 INCONCLUSIVE (too few or too noisy runs to decide a --fail-if condition), unless --inconclusive sets another code; 130 interrupted, the completed runs are kept."
 )]
 pub struct Cli {
     /// The command and its flags.

@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(value_name = "TARGET", value_parser = target_parser())]
     targets: Vec<PathBuf>,
     /// Repeat the workloads of an earlier session, in turns with the new ones, and compare. SESSION
-    /// is its file, its id or a part of its id, or `last`
+    /// is its file, its id or a part of its id, a tag, or `last`
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     against: Option<String>,
     #[command(flatten)]

@@ -124,6 +124,7 @@ fn explain_unknown_command(word: &str, words: &[String]) -> String {
     let instead = match word {
         "version" => "fathom --version".to_owned(),
         "iostat" | "iotop" | "top" => "fathom watch".to_owned(),
+        "fileio" => complete_line(&["api"], &rest),
         "plot" | "graph" => "fathom show last -o page.html".to_owned(),
         "slow" | "why" | "check" => complete_line(&["doctor"], &rest),
         "report" | "open" | "view" if !exists && rest.is_empty() => "fathom show last".to_owned(),
@@ -433,7 +434,7 @@ fn fio_command_line(unknown: &Unknown) -> Option<String> {
 /// Other names of flags, in addition to those in the table of keys: the other name, the flag, and a value to suggest if the user typed none
 /// that fits. The value is empty for a switch.
 #[rustfmt::skip]
-const OTHER_NAMES: [(&str, &str, &str); 19] = [
+const OTHER_NAMES: [(&str, &str, &str); 20] = [
     ("output-format", "format",     "json"),
     ("baseline",  "against",        "last"),
     ("write",     "destroy",        "NAME"),
@@ -451,6 +452,7 @@ const OTHER_NAMES: [(&str, &str, &str); 19] = [
     ("steady",    "until",          "steady"),
     ("until-steady", "until",       "steady"),
     // sysbench
+    ("file-test-mode", "rw",        "randread"),
     ("file-total-size", "size",     "1g"),
     ("file-block-size", "bs",       "16k"),
     ("num-threads", "workers",      "4"),
