@@ -3,7 +3,7 @@
 //! This file lists the checks of the group, and has the helpers that several of its files need.
 
 mod amplification;
-mod file_blocks;
+mod file_allocation;
 mod mixed_access;
 pub(super) mod queue;
 pub(super) mod requests;
@@ -27,17 +27,17 @@ pub(super) const CHECKS: &[Check] = &[
     submission::NOT_POLLING,
     queue::DEPTH_ABOVE_QUEUE,
     queue::ONE_HW_QUEUE,
-    file_blocks::MISALIGNED,
+    file_allocation::MISALIGNED,
     work_done::ERRORS_COUNTED,
     work_done::MIX_DRIFT,
     requests::NOT_RANDOM,
-    file_blocks::FRAGMENTED,
-    file_blocks::WRITES_ALLOCATE,
+    file_allocation::FRAGMENTED,
+    file_allocation::WRITES_ALLOCATE,
     work_done::IDLE_TAIL,
     queue::LITTLE_VIOLATED,
     mixed_access::DIO_MIXED,
     amplification::PAGES_READ_FIRST,
-    file_blocks::TRIMS_MET_HOLES,
+    file_allocation::TRIMS_MET_HOLES,
 ];
 
 /// Number of standard deviations that a count may be off by chance. Only one count in 16,000 is further off.
