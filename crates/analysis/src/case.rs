@@ -29,8 +29,8 @@ use std::sync::Arc;
 /// The bytes that a device moved and the issued bytes may differ by this share and still be the same I/O.
 pub(crate) const SAME_BYTES_WITHIN: f64 = 0.01;
 
-/// Minimum share of the bytes moved for fathom that the kernel must charge to fathom's cgroup. With a smaller share, the cgroup does not
-/// count: with cgroup v1, recent kernels count only after a limit was once set on the disk.
+/// Minimum share of the bytes moved for fathom that the kernel must charge to fathom's cgroup. With a smaller share, the counters of the
+/// cgroup are not used: with cgroup v1, recent kernels count only after a limit was once set on the disk.
 pub(crate) const MIN_CHARGED_SHARE: f64 = 0.01;
 
 /// One stream of one job with its complete runs. If the strategy chooses loads, the runs are those at one load.
@@ -74,7 +74,7 @@ pub struct Case<'a> {
     sums: Sums,
 }
 
-/// Results about all runs of a case that most checks need. Each is computed once, because a session may have thousands of runs.
+/// Values over all runs of a case. Most checks need them, so each value is computed once: a session may have thousands of runs.
 #[derive(Clone, Default)]
 struct Sums {
     /// For each `iostats` file that was 0 at a snapshot, the first run with such a snapshot.
@@ -202,7 +202,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns this case with its last run counted as complete. `None` if a run is complete anyway, or if the last run
+    /// Returns this case with its last run counted as complete. `None` if the case has a complete run, or if the last run
     /// has no end of this stream.
     pub(crate) fn with_cut_run(&self) -> Option<Self> {
         if !self.runs.is_empty() {
@@ -648,7 +648,7 @@ impl<'a> CaseRun<'a> {
         self.planned.get(stream.stream).is_none_or(|planned| !planned.moves_no_data())
     }
 
-    /// Returns how long the final sync took, in ns: 0 if the run neither wrote nor trimmed, `None` if the sync failed.
+    /// Returns how long the final sync took, in ns: 0 if the run neither wrote nor trimmed, `None` if the sync failed or is missing.
     pub(crate) fn sync_ns(&self) -> Option<u64> {
         let changes = |s: &StreamEnd| {
             [Kind::Write, Kind::Trim].iter().any(|kind| s.issued.get(kind).is_some_and(|i| i.ops > 0))
@@ -748,7 +748,7 @@ impl<'a> CaseRun<'a> {
         self.issued_by(self.stream.stream, kind)
     }
 
-    /// Returns all operations of a kind of one stream of the phase in this run.
+    /// Returns all operations of a kind of one stream of the phase in this run. Leaves out reads and writes that move no data.
     pub(crate) fn issued_by(&self, stream: usize, kind: Kind) -> Amount {
         let reaches = |s: &&StreamEnd| s.stream == stream && (kind == Kind::Trim || self.moves_data(s));
         let issued = self.end.streams.iter().find(reaches).and_then(|s| s.issued.get(&kind));
@@ -839,7 +839,7 @@ impl<'a> Case<'a> {
         Ok(self.stream.targets.iter().map(extents).collect())
     }
 
-    /// Returns how long the final syncs of all runs took together, in ns; `None` if one of them failed.
+    /// Returns how long the final syncs of all runs took together, in ns; `None` if one of them failed or is missing.
     pub(crate) fn sync_ns(&self) -> Option<f64> {
         self.runs.iter().map(|ran| Some(ran.sync_ns()? as f64)).sum()
     }

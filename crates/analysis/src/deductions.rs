@@ -353,7 +353,7 @@ fn describe_other_runs(case: &Case, all: &[Burst]) -> String {
     format!(" (run {number}; {} of {runs} runs fell like this{span})", all.len())
 }
 
-/// Describes the drive's state in the run of a burst: its temperature, and the bytes written to it before.
+/// Describes the drive in the run of a burst: its temperature, and the bytes written to the drive before the run.
 fn describe_drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
     let mut numbers = Evidence::new();
     let heat = match drive_temperatures(case, burst.ran) {
@@ -383,7 +383,7 @@ fn drive_temperatures(case: &Case, ran: &CaseRun) -> Option<[f64; 2]> {
     both.max_by_key(|[_, stop]| *stop).map(|pair| pair.map(|t| t as f64 / 1e3))
 }
 
-/// Returns the bytes written to the target's own devices before the run, the names of the devices, and since when they
+/// Returns the bytes written to the target's own devices before the run, the names of the devices, and the time from which the devices
 /// count, such as `the machine started`. Leaves out disks below a loop device: they have other data.
 fn written_before(case: &Case, ran: &CaseRun) -> Option<(u64, String, &'static str)> {
     let start = ran.snapshot(Moment::Start).ok()?;

@@ -389,7 +389,7 @@ fn combine_cpus(
     first.into_iter().zip(second).map(combine_cpu).collect()
 }
 
-/// Returns the depth that the first worker found in the last run; `None` if it did not search.
+/// Returns the depth that the first worker reached under its latency target in the last run; `None` without a latency target.
 fn found_depth(case: &Case) -> Option<u32> {
     case.runs.last()?.workers().next()?.depth.map(|found| found.depth)
 }

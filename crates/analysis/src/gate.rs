@@ -344,7 +344,7 @@ impl GatedNumber<'_> {
             (true, ..) | (_, true, _) => {
                 let all = estimate.over_all_runs.map_or_else(String::new, show);
                 let sentence = format!(
-                    "{number} in a typical run and {all} in all runs together, and the limit of {shown_limit} lies between: some runs are unlike the others."
+                    "{number} in a typical run and {all} in all runs together, and the limit of {shown_limit} is between the two: some runs are unlike the others."
                 );
                 (AnswerWord::Inconclusive, sentence)
             }
@@ -529,8 +529,8 @@ pub(crate) fn combine_gates(gates: &[Gate]) -> Option<ReportAnswer> {
     Some(ReportAnswer { word, sentence })
 }
 
-/// Adds to PASS why synced data of the gated results may not be stable: the numbers include the time of syncs, which means
-/// nothing if a sync does nothing.
+/// Adds to PASS the findings that doubt that synced data of the gated results is stable: the numbers include the time of syncs, and
+/// that time means nothing if a sync does nothing.
 pub(crate) fn qualify_passed_gates(answer: ReportAnswer, gates: &[Gate], judged: &Judged) -> ReportAnswer {
     if answer.word != AnswerWord::Pass {
         return answer;
@@ -806,7 +806,7 @@ mod tests {
         }
 
         /// Simulates sessions whose true latency is `truth` times the limit. Returns the shares of PASS and of FAIL, and the mean number of
-        /// runs. After the first runs, a session may measure once more, up to ten times as many runs in total.
+        /// runs. If a session may decide twice and is undecided after the `first` runs, it measures more: up to ten times `first` in total.
         fn simulate_sessions(sessions: u64, first: u32, truth: f64, may_decide_twice: bool) -> [f64; 3] {
             let mut all = [0.0; 3];
             for seed in 0..sessions {

@@ -218,7 +218,7 @@ fn build_result(answered: &CaseAnswers) -> Measured {
     }
 }
 
-/// The pages of all checks, of results and of comparisons. `fathom explain` and `docs/reference/checks.md` print them.
+/// The pages of all checks: those of results and those of comparisons. `fathom explain` and `docs/reference/checks.md` print them.
 pub mod catalogue {
     use crate::checks::GROUPS;
     use crate::compare::checks as compare;

@@ -243,7 +243,8 @@ fn from_machine(case: &Case) -> Option<Limiter> {
         .ok()
         .filter(|p| *p >= MIN_MEMORY_WAIT_SHARE)
     {
-        let sentence = format!("Tasks of this machine waited for memory {} of the time.", show_share(part));
+        let sentence =
+            format!("Tasks of this machine waited for memory for {} of the time.", show_share(part));
         return Some(limiter_of("memory pressure", sentence, evidence([("memory_pressure_share", part)])));
     }
     let (name, rate, ceiling) = full_link(case)?;

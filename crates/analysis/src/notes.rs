@@ -55,8 +55,8 @@ pub fn engine_fallbacks(plan: &Plan) -> BTreeSet<String> {
     plan.streams().filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect()
 }
 
-/// Names the compared targets that are on the same devices. Two files of one device may differ in speed by more than the intervals of their
-/// rates, because their blocks are at different places.
+/// Names the compared targets that are on the same devices. Two files on one device may differ in speed by more than the intervals of their
+/// rates, because their blocks are at different positions.
 fn describe_shared_devices(record: &Record) -> Vec<String> {
     let plan = &record.header.plan;
     let (Some(comparison), Some(machine)) = (plan.study.targets(), record.header.hosts.first()) else {
@@ -75,7 +75,7 @@ fn describe_shared_devices(record: &Record) -> Vec<String> {
     let shared = by_devices.into_iter().filter(|(_, sides)| sides.len() > 1);
     let describe = |(devices, sides): (BTreeSet<&str>, Vec<&str>)| {
         format!(
-            "{} are on the same {} ({}): a difference between them may come from their places there",
+            "{} are on the same {} ({}): different positions of their blocks may explain a difference in speed",
             sides.join(" and "),
             if devices.len() == 1 { "device" } else { "devices" },
             Vec::from_iter(devices).join(", ")

@@ -240,7 +240,7 @@ impl CellRun {
         }
     }
 
-    /// Returns the logarithm of the measure that ranks cells; higher is better. `None` if the run has no value.
+    /// Returns the logarithm of the measure that ranks cells, negated for latencies: higher is better. `None` if the run has no value.
     pub fn score(&self, by: Measure) -> Option<f64> {
         let log = match by {
             Measure::Iops => (self.bytes_per_s? / self.bytes_per_operation?).ln(),

@@ -29,7 +29,7 @@ const MUST_BE_ANSWERED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12
 /// Group of the checks for other load on the machine.
 pub(crate) const OTHER_LOAD_GROUP: char = 'D';
 
-/// Checks that find that synced data may not be stable.
+/// Checks whose findings doubt that synced data is stable.
 const OF_SYNCS: [CheckId; 4] = [CheckId::C01, CheckId::C02, CheckId::C03, CheckId::C05];
 
 /// Returns the number of a result under its true name. The value is `None` if a finding invalidates the result.
@@ -314,7 +314,7 @@ impl Judged<'_> {
         doubts.filter(|f| f.about.iter().any(|name| synced.contains(&name))).collect()
     }
 
-    /// Adds to VALID why synced data of the quoted results may not be stable. No number changes, so the verdict remains.
+    /// Adds to VALID a finding that doubts that synced data of the quoted results is stable. No number changes, so the verdict remains.
     pub(crate) fn qualify_valid_verdict(
         &self,
         verdict: ReasonedVerdict,

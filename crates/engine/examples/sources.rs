@@ -1,5 +1,5 @@
-//! The cost of sources and data in ns per operation and GB/s: `cargo run --release -p fathom-io-engine --example sources`, before and after a change
-//! to a source.
+//! The cost of sources and data in ns per operation and GB/s: `cargo run --release -p fathom-io-engine --example sources`, before and
+//! after a change to a source.
 #![allow(clippy::print_stdout)]
 
 use engine::source::{LOOK_AHEAD, Op, StreamState, WorkerContext, lanes};

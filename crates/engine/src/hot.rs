@@ -43,7 +43,7 @@ struct Slot {
 /// Why lanes could not submit in this iteration.
 #[derive(Clone, Copy)]
 struct Held {
-    /// Whether a lane has room for an operation that it may not submit now. Also set if the stop
+    /// Whether a lane has room for an operation that must not be submitted yet. Also set if the stop
     /// rule allows no more operations.
     is_blocked: bool,
     /// The earliest time at which a waiting lane may submit; `u64::MAX` if none waits for a time.
@@ -534,7 +534,8 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    /// Queues a chosen operation, as `fill_batch_from` does with a drawn one. A shared function would cost plain operations 5 % more instructions.
+    /// Queues a chosen operation, as `fill_batch_from` does with a drawn one. A shared function would cost plain operations 5 % more
+    /// instructions.
     #[inline(never)]
     fn queue_chosen(&mut self, lane_index: usize, op: &Op, due: u64) {
         let (slot, _) = self.lanes[lane_index].take();

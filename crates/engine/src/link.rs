@@ -1,8 +1,8 @@
 //! The link between a worker and the thread that started it: start barrier, flags, blocks of counts, and the outcome.
 //!
 //! 1. A worker gets a `Task`: its spec and its `Link`. It waits at the `StartBarrier` until all are ready.
-//! 2. The loop counts into a [`Block`]. Blocks travel to the collector and back through two rings. Each block has one owner at a time, so the
-//!    loop counts without locks.
+//! 2. The loop counts into a [`Block`]. Blocks travel to the collector and back through two rings. Each block has one owner at a time, so
+//!    the loop counts without locks.
 //! 3. At the end the worker returns its [`WorkerOutcome`].
 
 use crate::interface::{CannotBegin, Granted};
@@ -41,7 +41,7 @@ pub(crate) struct Task {
 
 /// Time limit for setting up rings and memory.
 const SET_UP_LIMIT: Duration = Duration::from_secs(30);
-/// Workers spin for this last time before a given start, because a sleep ends late.
+/// Before a given start time, workers sleep until this long before it and then spin, because a sleep ends late.
 const SPIN_BEFORE_START: Duration = Duration::from_millis(2);
 
 /// The start barrier: workers wait until all are ready.
@@ -141,7 +141,9 @@ impl StartBarrier {
             let left = limit.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let (missing, seconds) = (count - state.ready, SET_UP_LIMIT.as_secs());
-                return Err(format!("{missing} of {count} workers were not ready after {seconds} s").into());
+                return Err(
+                    format!("workers that were not ready after {seconds} s: {missing} of {count}").into()
+                );
             }
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }

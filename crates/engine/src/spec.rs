@@ -58,7 +58,7 @@ pub struct WorkerSpec {
     pub delay_ns: u64,
     /// How long operations continue after the measured window, in ns.
     pub cooldown_ns: u64,
-    /// Operation and byte limits that end the worker before its time.
+    /// Limits of operations and bytes, which can end the worker before the end of its window.
     pub limit: StopRule,
     /// Number of failed operations after which the worker gives up.
     pub max_errors: u64,
@@ -242,8 +242,8 @@ impl EngineOption {
 pub enum TakesNumber {
     /// The option has no number, as in `iopoll`.
     No,
-    /// Given alone or with a value.
+    /// The option is accepted with or without a number.
     Optional,
-    /// Refused without a value.
+    /// The option is refused without a number.
     Required,
 }

@@ -2,7 +2,8 @@
 //! checked.
 //!
 //! 1. `run_work` opens the engine and keeps its queue full. A `Work` returns the next step and takes completions.
-//! 2. [`write()`] writes every block once per pass, with a sync after each `sync_every` writes. No two writes to a block are in flight together.
+//! 2. [`write()`] writes every block once per pass, with a sync after each `sync_every` writes. No two writes to a block are in flight
+//!    together.
 //! 3. [`read_back`] reads every block that may have been written, once, in random order. Blocks after the end of a truncated target are
 //!    lost and not read.
 //!
@@ -269,7 +270,7 @@ impl Work for Writer<'_> {
         }
         self.begun += 1;
         let offset = verification.stamp(self.begun).offset;
-        // The time field contains the number of the write, because this loop does not use times.
+        // The field `at_ns` holds the serial number of the write, because this loop uses no times.
         Step::Op(Op {
             offset,
             at_ns: self.begun,

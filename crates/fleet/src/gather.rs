@@ -136,8 +136,8 @@ impl Hosts {
     /// Rank 0, after it has read the last messages: decides which host was lost. Only a host that
     /// sent no last message and has been silent for more than [`LOST_AFTER`] can be lost. If a process is killed, the
     /// launcher notices it before rank 0 and ends the other processes with a signal. Then the lost
-    /// host, not the signal, is the cause. MPI calls on further hosts may not return until the
-    /// launcher ends these hosts. The reason names or counts them after the lost host.
+    /// host, not the signal, is the cause. On further hosts, MPI calls may hang until the launcher
+    /// ends these hosts. The reason names or counts them after the lost host.
     ///
     /// Changes nothing if no host was lost, or if a host has reported an error or is already known to be lost.
     pub(super) fn identify_lost_host(&self, ended: Instant, has_answered: impl Fn(usize) -> bool) {
@@ -183,7 +183,7 @@ impl Hosts {
     /// Waits until rank 0 has written its report, so that the launcher does not end rank 0.
     pub(super) fn wait_for_bye(&self) {
         let mut until = None;
-        // If rank 0 is lost, no report is written.
+        // A lost rank 0 writes no report.
         while !self.has_lost_rank_0() {
             match self.receive_until(0, until) {
                 Ok(Message::Bye) => break,
@@ -204,7 +204,7 @@ impl Hosts {
         }
     }
 
-    /// Whether rank 0 was lost.
+    /// Whether rank 0 was lost, or ended the measurement with an error of exit code 3.
     pub(super) fn has_lost_rank_0(&self) -> bool {
         self.shared.early_end().is_some_and(|(over, _)| over.rank == 0 && over.code == 3)
     }

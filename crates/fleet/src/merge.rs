@@ -440,7 +440,7 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Keeps the notes of one host in their order.
+    /// Creates the notes of one host, and keeps their order.
     pub(super) fn from_host(rank: u32, notes: impl Iterator<Item = String>) -> Self {
         let mut all = Self::default();
         for (note, at) in notes.zip(0..) {
@@ -474,7 +474,8 @@ impl Notes {
         }
     }
 
-    /// Returns the notes, sorted by the lowest rank that wrote each. A note that not all hosts wrote begins with the names of its hosts.
+    /// Returns the notes, sorted by the lowest rank that wrote each. A note that not all hosts wrote begins with the names of its hosts. If
+    /// notes were left out, a last line counts them.
     pub(super) fn merge_in_order(self, names: &[String], hosts: u32) -> Vec<String> {
         let kept: u32 = self.notes.values().map(|(which, _)| which.count).sum();
         let mut all: Vec<(String, (HostGroup, u32))> = self.notes.into_iter().collect();
@@ -573,7 +574,7 @@ impl StartDelay {
     }
 }
 
-/// Adds the disturbances of other hosts, each once, and keeps the largest.
+/// Adds the disturbances of other hosts, each once. Of each kind keeps the largest, at most [`DISTURBANCES_MAX`].
 pub(super) fn add_disturbances(all: &mut Vec<Disturbance>, others: Vec<Disturbance>) {
     for one in others {
         if !all.contains(&one) {
@@ -592,9 +593,9 @@ pub(super) fn add_disturbances(all: &mut Vec<Disturbance>, others: Vec<Disturban
     for kind in 0..3 {
         let mut kept = 0;
         all.retain(|one| {
-            let is_it = size(one).0 == kind;
-            kept += usize::from(is_it);
-            !is_it || kept <= DISTURBANCES_MAX
+            let is_of_kind = size(one).0 == kind;
+            kept += usize::from(is_of_kind);
+            !is_of_kind || kept <= DISTURBANCES_MAX
         });
     }
 }

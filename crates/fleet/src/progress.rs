@@ -16,7 +16,7 @@ const EXPECTED_OPERATIONS: f64 = 10.0;
 /// Another host must have completed an operation within this time. If all hosts stop, the cause is not the storage of one host.
 const RECENT_NS: u64 = 1_000_000_000;
 
-/// The period over which the rate of a host is counted.
+/// Minimum length of a period over which the rate of a host is counted.
 const RATE_PERIOD_NS: u64 = 1_000_000_000;
 /// Maximum number of rows, more than a terminal shows.
 const ROWS_MAX: usize = 64;
@@ -38,7 +38,7 @@ struct Host {
     /// Whether the host was already reported as hung in this run.
     is_reported: bool,
     p99_ns: Option<u64>,
-    /// The recent rate in operations per second.
+    /// The rate of the last complete rate period, in operations per second; `None` before the end of the first one, and without load.
     iops: Option<f64>,
     /// The number of completed operations and the time in ns at the beginning of the current rate period.
     counted: (u64, u64),

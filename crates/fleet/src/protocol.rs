@@ -296,7 +296,7 @@ impl Hosts {
         self.request(TransportRequest::Send(to, message));
     }
 
-    /// Sends a message to each other host.
+    /// Sends a message to every other host.
     pub(super) fn send_each(&self, message: impl Fn(usize) -> Message) {
         (0..self.size).filter(|rank| *rank != self.rank).for_each(|rank| self.send(rank, message(rank)));
     }
@@ -333,7 +333,8 @@ impl Hosts {
         self.shared.progress().report_hung(|rank| self.name(rank), clock::now_ns())
     }
 
-    /// Rank 0: returns a row of progress for each host.
+    /// Rank 0: returns one row of progress for each host. With many hosts, returns only the first `ROWS_MAX` rows: hosts that need
+    /// attention come first.
     pub fn host_progress(&self) -> Vec<HostProgress> {
         let lost = self.shared.early_end().filter(|(over, _)| over.code == 3).map(|(over, _)| over.rank);
         self.shared.progress().host_progress(lost, |rank| self.name(rank), clock::now_ns())
@@ -357,7 +358,7 @@ impl Hosts {
         }
     }
 
-    /// Receives the next message of any rank before `until`.
+    /// Receives the next message of any rank; `None` if none has arrived by `until`, or if the transport thread has ended.
     pub(super) fn receive_any(&self, until: Instant) -> Option<(usize, Message)> {
         let mut state = self.state();
         loop {
@@ -383,7 +384,7 @@ impl Hosts {
         })
     }
 
-    /// Receives the next message of each other rank.
+    /// Receives the next message of every other rank.
     pub(super) fn receive_from_all(&self) -> Result<Vec<(usize, Message)>, Failure> {
         self.receive_from_first(self.size)
     }
@@ -496,7 +497,7 @@ const START_DELAY_NS: u64 = 100_000_000;
 
 impl Hosts {
     /// Waits until all hosts are ready for a phase, and returns its start time. If one host has a reason not to begin, no host begins,
-    /// and all return the reason.
+    /// and all return the reason. `refused` is the reason of this host, if it has one.
     ///
     /// # Errors
     /// If the measurement ended early.
@@ -604,9 +605,9 @@ impl Hosts {
         Ok(read_by(0))
     }
 
-    /// Collects the outcomes of a verification from all hosts, on rank 0. For a lost host, the
-    /// outcome is the reason why it counts as lost. The other ranks wait for rank 0's report and return `None`; a host
-    /// that has lost rank 0 returns its own outcome.
+    /// Collects the outcomes of a verification from all hosts, on rank 0. For a host without a result, the outcome is a
+    /// reason: why the host counts as lost, or that it sent none. The other ranks wait for rank 0's report and return
+    /// `None`; a host that has lost rank 0 returns its own outcome.
     ///
     /// # Errors
     ///

@@ -129,7 +129,8 @@ fn same_targets(our_name: &str, one: &Plan, their_name: &str, other: &Plan) -> R
     Ok(())
 }
 
-/// Limits the jobs to what another host can do: to the size of the other host's targets, and to an engine that it has.
+/// Limits the jobs to what another host can do: to the spans of the other host's jobs, and to an engine that it has. Fails if that host
+/// would measure other jobs, or with another cache mode.
 fn narrow(
     jobs: &mut [Job],
     others: &[Job],

@@ -26,7 +26,7 @@ pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 const HOLD_MESSAGES_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);
 /// A host that has been silent for this long is lost.
 const LOST_HOST_AFTER: Duration = Duration::from_secs(3);
-/// After rank 0 has been silent for this long, a host stops its load, because rank 0 may no longer measure.
+/// After rank 0 has been silent for this long, a host stops its load: rank 0 has probably ended or is paused.
 const ORPHAN_AFTER: Duration = Duration::from_millis(900);
 /// How often the transport thread polls outside of a measurement.
 const POLL_INTERVAL: Duration = Duration::from_micros(500);
@@ -510,7 +510,7 @@ pub trait Network {
     fn size(&self) -> usize;
     /// Sends a packet of at most `PACKET_BYTES` without waiting for the receiver.
     fn send(&mut self, to: usize, packet: &[u8]);
-    /// Returns the next packet that has arrived, with the rank of its sender.
+    /// Returns the next packet that has arrived, with the rank of its sender; `None` if none has.
     fn receive(&mut self) -> Option<(usize, Vec<u8>)>;
     /// Leaves together with all other ranks. Not called if one of them is lost.
     fn leave(self: Box<Self>);

@@ -251,7 +251,8 @@ impl Session {
     }
 
     fn refuse(&self, error: &dyn std::fmt::Display) -> Failure {
-        Failure::Refused(format!("the session file {} cannot be written: {error}", name::shown(&self.path)))
+        let file = if self.kept { format!(" file {}", name::shown(&self.path)) } else { String::new() };
+        Failure::Refused(format!("the session{file} cannot be written: {error}"))
     }
 }
 

@@ -52,7 +52,7 @@ struct Entered {
     /// leaves the cgroup.
     enabled_io_controller: bool,
     /// The file through which this process or thread was moved: [`MOVE_PROCESS_FILE`] or [`V1_MOVE_THREAD_FILE`].
-    members: &'static str,
+    move_file: &'static str,
 }
 
 /// Writing to this file moves the whole process of the writing thread. The kernel then waits for
@@ -117,7 +117,7 @@ pub fn enter_with_this_thread(root: &Root) -> Known<OwnCgroup> {
     enter_with(root, V1_MOVE_THREAD_FILE)
 }
 
-fn enter_with(root: &Root, v1_members: &'static str) -> Known<OwnCgroup> {
+fn enter_with(root: &Root, v1_move_file: &'static str) -> Known<OwnCgroup> {
     let present = root.read("/proc/self/cgroup")?;
     let mounts = file_systems::read(root)?;
     let mut entered = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,8 +129,8 @@ fn enter_with(root: &Root, v1_members: &'static str) -> Known<OwnCgroup> {
     let dir = parent.join(format!("{PREFIX}{}-{:08x}", std::process::id(), unique() as u32));
     fs::create_dir(&dir)
         .map_err(|e| format!("cannot create a cgroup in {} ({})", name::shown(&parent), describe(&e)))?;
-    let members = if version == 1 { v1_members } else { MOVE_PROCESS_FILE };
-    let mut ours = Entered { dir, parent, enabled_io_controller: false, members };
+    let move_file = if version == 1 { v1_move_file } else { MOVE_PROCESS_FILE };
+    let mut ours = Entered { dir, parent, enabled_io_controller: false, move_file };
     let limits = if version == 1 { copy_limits(&ours.parent, &ours.dir) } else { Ok(()) };
     if let Err(why) = limits.and_then(|()| move_in(&mut ours, version)) {
         leave(&ours);
@@ -206,7 +206,7 @@ pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
 
 fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
     // The kernel takes "0" as the writing process (in `tasks`: thread), so the id in this PID namespace does not matter.
-    write(&ours.dir.join(ours.members), "0").map_err(|e| {
+    write(&ours.dir.join(ours.move_file), "0").map_err(|e| {
         format!("cannot move this process into {} ({})", name::shown(&ours.dir), describe(&e))
     })?;
     if version == 1 {
@@ -234,7 +234,7 @@ fn leave(ours: &Entered) {
     if ours.enabled_io_controller {
         let _ = write(&ours.parent.join("cgroup.subtree_control"), "-io");
     }
-    let _ = write(&ours.parent.join(ours.members), "0");
+    let _ = write(&ours.parent.join(ours.move_file), "0");
     let back = ours.parent.join(MOVE_PROCESS_FILE);
     // A user's command may have left processes running. Move them back to the cgroup in which the command was started.
     for pid in fs::read_to_string(ours.dir.join(MOVE_PROCESS_FILE)).unwrap_or_default().lines() {
@@ -279,7 +279,7 @@ pub fn check_enter(root: &Root) -> Known<u8> {
     may(&parent).map_err(|why| format!("cannot create a cgroup in {} ({why})", name::shown(&parent)))?;
     // The process must be able to move back.
     let procs = parent.join("cgroup.procs");
-    may(&procs).map_err(|why| format!("{} may not be written ({why})", name::shown(&procs)))?;
+    may(&procs).map_err(|why| format!("{} is not writable ({why})", name::shown(&procs)))?;
     let lines = |file: &str| fs::read_to_string(parent.join(file)).unwrap_or_default();
     // Only the root cgroup has no `cgroup.type`, and only the root cgroup may have both processes and child cgroups with controllers.
     let is_shared = version == 2
@@ -295,7 +295,7 @@ pub fn check_enter(root: &Root) -> Known<u8> {
     Ok(version)
 }
 
-/// A memory limit of this many bytes or more means no limit: version 1 then shows `9223372036854771712`, the largest number of whole pages.
+/// A memory limit of this many bytes or more means no limit: version 1 then shows `9223372036854771712`, which is 2^63 bytes minus a page.
 const NO_MEMORY_LIMIT: u64 = 1 << 60;
 /// Names of the files with the limits of version 2.
 const V2_LIMIT_FILES: [&str; 7] =
@@ -334,15 +334,15 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     for one in &found.unreadable {
         found.text += &format!("{UNREADABLE_LIMIT}{}\n", one.replace(": ", ", "));
     }
-    // Only the root cgroup has no `cgroup.type`. If the topmost visible cgroup has this file, limits above it are hidden. If version 1
-    // limits block I/O, hidden cgroups do not matter: version 1 applies only the limits of the present cgroup.
+    // Only the root cgroup has no `cgroup.type`. If the topmost visible cgroup has this file, limits above it are hidden. That does not
+    // matter if the controller of block I/O is in version 1, which applies only the limits of the present cgroup.
     let top = all_version_2.and_then(|dirs| dirs.into_iter().last());
     let kind = top.map(|top| format!("{top}/cgroup.type")).and_then(|file| Some((root.word(&file)?, file)));
     Ok(found.text + &kind.map_or_else(String::new, |(kind, file)| format!("{file}: {kind}\n")))
 }
 
-/// Returns the path of the `cpu.stat` that counts the throttled time of this process: in the nearest
-/// cgroup with a CPU limit, or without a limit in the nearest cgroup that has the file.
+/// Returns the path of the `cpu.stat` that counts the throttled time of this process. Takes the nearest cgroup with a CPU limit and
+/// such a count, otherwise the nearest with such a count, otherwise the nearest with a `cpu.stat` at all.
 ///
 /// # Errors
 ///
@@ -448,7 +448,9 @@ impl<'r> Groups<'r> {
                     let above = Path::new(&dir).ancestors().take_while(|d| d.starts_with(&mount.point));
                     return Some(Ok(above.map(|d| d.to_string_lossy().into_owned()).collect()));
                 }
-                Ok(_) => why_not = format!("{} has no directory of this process's group {path}", mount.point),
+                Ok(_) => {
+                    why_not = format!("{} has no directory of this process's cgroup {path}", mount.point);
+                }
                 Err(why) => why_not = format!("the cgroups of {name} are unknown: {why}"),
             }
         }
@@ -731,13 +733,13 @@ mod limits_tests {
         );
         let limits = |files: &[(&str, &str)]| read_limits(&Root::at(machine(files).path().to_owned()));
         let covered = limits(&[V2, ("/proc/self/cgroup", "0::/role1\n"), ("/cg/other", "")]);
-        assert_eq!(covered, Err("/cg has no directory of this process's group /role1".to_owned()));
+        assert_eq!(covered, Err("/cg has no directory of this process's cgroup /role1".to_owned()));
         let covered = limits(&[V2, ("/proc/self/cgroup", "0::/\n"), ("/cg/other", "")]);
-        assert_eq!(covered, Err("/cg has no directory of this process's group /".to_owned()));
+        assert_eq!(covered, Err("/cg has no directory of this process's cgroup /".to_owned()));
         let groups = ("/proc/self/cgroup", "7:blkio:/role1\n4:memory:/\n");
         let memory = [("/m/cgroup.procs", ""), ("/m/memory.limit_in_bytes", "67108864\n")];
         let covered = limits(&[MOUNTS, groups, memory[0], memory[1]]);
-        assert_eq!(covered, Err("/b has no directory of this process's group /role1".to_owned()));
+        assert_eq!(covered, Err("/b has no directory of this process's cgroup /role1".to_owned()));
         let seen = limits(&[MOUNTS, groups, memory[0], memory[1], ("/b/role1/cgroup.procs", "")]);
         assert_eq!(seen, Ok("/m/memory.limit_in_bytes: 67108864\n".to_owned()));
         // The hierarchy is mounted twice, and one mount is covered.

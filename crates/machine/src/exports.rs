@@ -40,7 +40,8 @@ impl Export {
     }
 }
 
-/// Returns why exports may be hidden: a kernel module that exports devices is loaded, but configfs is not mounted here. `None` if none are hidden.
+/// Returns why exports may be hidden: a kernel module that exports devices is loaded, but configfs is not mounted here. `None` if none are
+/// hidden.
 pub(crate) fn hidden_exports(root: &Root) -> Option<String> {
     let (module, _) = MODULES.into_iter().find(|(module, dir)| {
         root.has(&format!("/sys/module/{module}")) && !root.has(&format!("{CONFIGFS}/{dir}"))
@@ -57,7 +58,7 @@ pub(crate) fn hidden_exports(root: &Root) -> Option<String> {
 /// Why they cannot be listed.
 pub(crate) fn exports(root: &Root) -> Known<Vec<Export>> {
     let mut found = Vec::new();
-    for (pattern, path, enable) in KINDS {
+    for (pattern, name_attribute, enable) in KINDS {
         let mut places = vec![CONFIGFS.to_owned()];
         for part in pattern.split('/') {
             let mut deeper = Vec::new();
@@ -74,13 +75,13 @@ pub(crate) fn exports(root: &Root) -> Known<Vec<Export>> {
             }
             places = deeper;
         }
-        found.extend(places.into_iter().filter_map(|place| export(root, place, path, enable)));
+        found.extend(places.into_iter().filter_map(|place| export(root, place, name_attribute, enable)));
     }
     Ok(found)
 }
 
 /// Reads an export; `None` if it has no file or device open.
-fn export(root: &Root, place: String, path: &str, enable: Option<&str>) -> Option<Export> {
+fn export(root: &Root, place: String, name_attribute: &str, enable: Option<&str>) -> Option<Export> {
     let read = |attribute: &str| {
         let file = format!("{place}/{attribute}");
         root.read(&file)
@@ -90,7 +91,7 @@ fn export(root: &Root, place: String, path: &str, enable: Option<&str>) -> Optio
     let is_open = enable.map_or(Ok(true), |enable| Ok(read(enable)?.trim() != "0"));
     let name = match is_open {
         Ok(false) => return None,
-        Ok(true) => read(path),
+        Ok(true) => read(name_attribute),
         Err(why) => Err(why),
     };
     if enable.is_none() && name.as_ref().is_ok_and(String::is_empty) {
@@ -100,7 +101,7 @@ fn export(root: &Root, place: String, path: &str, enable: Option<&str>) -> Optio
         // The name of a controller does not show which devices are its namespaces.
         if place.ends_with("/passthru") {
             return Err(format!(
-                "the directory names the controller {name}, not the devices of its namespaces"
+                "the directory shows only the controller {name}, not the devices of its namespaces"
             ));
         }
         identity::from_name(root, &name)

@@ -58,13 +58,13 @@ pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Exten
     let backing = stack::name_of(root, &number).and_then(|name| loop_devices::backing(root, &name));
     let options = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(options).open(root.path(&path));
-    let is_it = |file: &File| {
+    let is_backing_file = |file: &File| {
         identity::from_file(file).is_ok_and(|it| backing.as_ref().is_none_or(|b| b.is_same(&it)))
     };
     Some(match file {
         Err(e) => Err(format!("{path}: {}", describe(&e))),
         // The path may lead to another file by now, or in this mount namespace.
-        Ok(file) if !is_it(&file) => Err(format!("{path} is not the file below the loop device")),
+        Ok(file) if !is_backing_file(&file) => Err(format!("{path} is not the file below the loop device")),
         Ok(file) => map_file_extents(&file),
     })
 }

@@ -425,7 +425,7 @@ fn first_existing(root: &Root, mount: &Mount, path: &Path, directories: Vec<Stri
 /// * A directory: the upper directory of the overlay, because new files are created there.
 ///
 /// # Errors
-/// Why the path is not visible, or why the file at that path may not be the one that the overlay shows.
+/// Why the path is not visible, or why the file at that path is possibly not the one that the overlay shows.
 pub(crate) fn data_path(root: &Root, mount: &Mount, path: &Path) -> Known<PathBuf> {
     let upper = directories(&mount.super_options).into_iter().next().filter(|_| has_upper(mount));
     let upper = upper.filter(|dir| dir.starts_with('/')).map(|dir| root.path(&dir));
@@ -445,7 +445,8 @@ pub(crate) fn data_path(root: &Root, mount: &Mount, path: &Path) -> Known<PathBu
     Ok(found_path)
 }
 
-/// Returns why the file of the same name in an overlay's directories may not hold the data of the file that the overlay shows.
+/// Returns why the file of the same name in an overlay's directories possibly does not hold the data of the file that the overlay shows;
+/// `None` without a doubt.
 fn doubt(root: &Root, mount: &Mount, shown: &Metadata, found: &Metadata, in_upper: bool) -> Option<String> {
     let size_and_time = |file: &Metadata| (file.len(), file.mtime(), file.mtime_nsec());
     if size_and_time(shown) != size_and_time(found) {

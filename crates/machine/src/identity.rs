@@ -156,7 +156,8 @@ fn query_status(dir: impl AsFd, path: &Path, flags: AtFlags, wanted: StatxFlags)
                 attributes: found.stx_attributes,
             })
         }
-        // Seccomp filters that are older than statx answer EPERM. If this user may not access the file itself, fstatat reports that.
+        // Seccomp filters that are older than statx answer EPERM. If this user is not allowed to access the file itself, fstatat reports
+        // that.
         Err(Errno::NOSYS | Errno::PERM) => status_by_fstatat(dir, path, flags - AtFlags::STATX_DONT_SYNC),
         Err(why) => Err(why.into()),
     }

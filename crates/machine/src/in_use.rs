@@ -2,8 +2,8 @@
 //! have it open for writing.
 //!
 //! The answer is [`Use`]: a sentence that names the user, no user, or the reason why users may be hidden.
-//! Files are compared by device and inode. Their names differ between mount namespaces, and may be linked,
-//! bound and removed.
+//! Files are compared by device and inode, not by name: a file can have several names, other names in another
+//! mount namespace, or none.
 //!
 //! 1. A device: everything that shares bytes with it (its disk, partitions, what is built on it and what it
 //!    is built on) is compared with mounts of all visible namespaces, swap, btrfs members, loop devices and exports.
@@ -56,7 +56,7 @@ pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
     if let Some(user) = user_in_stack(root, name, None, MAX_LEVELS)? {
         return Ok(Use::By(user));
     }
-    Ok(writer_of_devices(root, &below(root, name)?).or(hidden_use(root)))
+    Ok(writer_of_devices(root, &changed_by_writes(root, name)?).or(hidden_use(root)))
 }
 
 /// Returns [`Use::NeedsConsent`] if the kernel may export files and devices that are not visible here.
@@ -69,7 +69,7 @@ fn hidden_use(root: &Root) -> Use {
 ///
 /// # Errors
 /// Why one of them is unknown.
-fn below(root: &Root, name: &str) -> Result<Vec<Identity>, String> {
+fn changed_by_writes(root: &Root, name: &str) -> Result<Vec<Identity>, String> {
     let mut all = Vec::new();
     let mut left = vec![name.to_owned()];
     let mut seen = BTreeSet::new();
@@ -105,8 +105,8 @@ fn relatives(root: &Root, name: &str) -> Result<Vec<String>, String> {
     Ok(std::iter::once(name.to_owned()).chain(parts).chain(disk.clone()).collect())
 }
 
-/// Finds the user of a device and its [`relatives`], and of the devices and files below it, `levels` levels deep at most; `None` if there
-/// is no user. Ignores programs. Also ignores the loop device `above`, from which the search came here.
+/// Finds a user of a device, of one of its [`relatives`], of a device built on one of them, or of a device or file below the device, at
+/// most `levels` levels down; `None` if there is no user. Ignores programs, and the loop device `above`, from which the search came here.
 ///
 /// # Errors
 ///
@@ -150,7 +150,7 @@ fn user_below(root: &Root, name: &str, levels: usize) -> Result<Option<String>, 
     Ok(None)
 }
 
-/// Finds the user of a device and its [`relatives`], or of the devices built on them.
+/// Finds a user of a device, of one of its [`relatives`], or of a device built on one of them.
 fn user_of_relatives(root: &Root, name: &str, above: Option<&str>) -> Result<Option<String>, String> {
     for member in relatives(root, name)? {
         let own = direct_user(root, &member, above)?;
@@ -550,8 +550,8 @@ const READ_ONLY: u32 = 0;
 /// Bits of the access mode.
 const ACCESS_MODE: u32 = 3;
 
-/// Process 1 hides its files from other users, and on some machines even from root. Process 1 uses disks through mounts, which the kernel
-/// shows, and writes no other files for long.
+/// Process 1 hides its open files from other users, and on some machines even from root. This hides hardly any use: process 1 uses disks
+/// through mounts, which the kernel shows, and opens other files for writing only briefly.
 const FILES_OF_INIT_HIDDEN: &str = "the kernel does not show the open files of process 1";
 
 /// Finds a program that has a file open for writing, or a writable mapping of it. Searches all processes only
@@ -666,8 +666,8 @@ struct WriterSearch {
     /// The first process found that has one of the files open for writing; `None` if no such
     /// process was found.
     writer: Option<String>,
-    /// Lower bound of the number of processes that hide their files. Includes process 1 only if process 1
-    /// is not listed.
+    /// Lower bound of the number of processes that hide their files. Process 1 counts here if it is not listed; if it
+    /// is listed and hides its files, only `init_is_hidden` is set.
     hidden: usize,
     /// Whether process 1 is listed and hides its files.
     init_is_hidden: bool,
@@ -710,8 +710,9 @@ fn own_pid(root: &Root) -> u32 {
 
 /// Returns whether a process has one of these files open for writing or mapped writable.
 fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
-    let is_one = |found: &Identity| what.iter().any(|w| w.is_same(found));
-    let is_it = |path: &str| identity::from_path_cached(&root.path(path)).is_ok_and(|found| is_one(&found));
+    let is_sought = |found: &Identity| what.iter().any(|w| w.is_same(found));
+    let leads_to_sought =
+        |path: &str| identity::from_path_cached(&root.path(path)).is_ok_and(|found| is_sought(&found));
     // Each thread may have its own file table.
     for task in root.list(&format!("/proc/{pid}/task"))? {
         let dir = format!("/proc/{pid}/task/{task}");
@@ -721,7 +722,7 @@ fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
             Err(_) if !root.has(&dir) => continue,
             Err(why) => return Err(why),
         };
-        if fds.iter().any(|fd| can_write(root, &dir, fd) && is_it(&format!("{dir}/fd/{fd}"))) {
+        if fds.iter().any(|fd| can_write(root, &dir, fd) && leads_to_sought(&format!("{dir}/fd/{fd}"))) {
             return Ok(true);
         }
     }
@@ -734,12 +735,12 @@ fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
         if !m.permissions.contains('w') && !may_become_writable(&link) {
             return false;
         }
-        let is_file = match identity::from_path_cached(&link) {
-            Ok(found) => is_one(&found),
+        let is_mapped = match identity::from_path_cached(&link) {
+            Ok(found) => is_sought(&found),
             // Only a privileged user may follow the link.
-            Err(_) => m.path.is_some_and(|path| is_it(&format!("/proc/{pid}/root{path}"))),
+            Err(_) => m.path.is_some_and(|path| leads_to_sought(&format!("/proc/{pid}/root{path}"))),
         };
-        is_file || is_one(&m.file)
+        is_mapped || is_sought(&m.file)
     }))
 }
 

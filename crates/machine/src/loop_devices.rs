@@ -112,7 +112,7 @@ pub(crate) fn loop_status(root: &Root, name: &str) -> Known<LoopStatus> {
     }
     sys::ioctl::loop_status(&file).map_err(|e| match rustix::io::Errno::from_io_error(&e) {
         Some(rustix::io::Errno::NXIO) => {
-            at("no file is attached to it (`losetup -a` lists those with a file)".into())
+            at("no file is attached to it (`losetup -a` lists the loop devices that have one)".into())
         }
         _ => at(describe(&e)),
     })

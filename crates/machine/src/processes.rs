@@ -434,7 +434,7 @@ pub enum SampledTasks {
 #[derive(Clone, Debug, Default)]
 pub struct ProcessIo {
     all: BTreeMap<u32, Reading>,
-    /// Processes whose counters this user may not read.
+    /// Processes whose counters this user is not allowed to read, by id.
     without_counters: BTreeMap<u32, Stat>,
     hidden: usize,
 }

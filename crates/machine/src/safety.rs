@@ -205,7 +205,7 @@ fn refuse_users_of(
         Use::By(user) => Err(used_error(path, &user)),
         Use::Unused => Ok(None),
         Use::NeedsConsent(why) if allows_unseen => Ok(Some(format!(
-            "users of {} may be hidden ({why}); fathom could write the target because --unseen-users or FATHOM_UNSEEN_USERS names it",
+            "users of {} may be hidden ({why}); writing it was allowed because --unseen-users or FATHOM_UNSEEN_USERS names it",
             name::shown(path)
         ))),
         // The first write of a file was allowed although users may be hidden, so later ones are too.
@@ -260,7 +260,7 @@ fn holds_data_of_others(file: &File) -> bool {
 ///
 /// # Errors
 ///
-/// Refuses a file that is in use, or that this user may not write; [`MachineError::Usage`] if the path is
+/// Refuses a file that is in use, or that this user is not allowed to write; [`MachineError::Usage`] if the path is
 /// not a regular file; [`MachineError::NotNamed`] if the file has content and `--destroy` does not name it.
 pub fn may_write_file(
     root: &Root,

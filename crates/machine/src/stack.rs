@@ -53,7 +53,7 @@ impl<'a> Stack<'a> {
             return None;
         }
         let index = self.layers.len();
-        // Add the layer first, because a stack that contains itself would never end.
+        // Add the layer before those below it. Otherwise a stack that contains itself would never end.
         let known = self.known.iter().flat_map(|place| &place.layers).find(|layer| layer.number == number);
         self.layers.push(known.map_or_else(
             || read_layer(self.root, &name, number),
@@ -139,10 +139,10 @@ impl<'a> Stack<'a> {
             }
         };
         let path = self.root.path(&file);
-        let is_it = |facts: &std::fs::Metadata| {
+        let is_backing_file = |facts: &std::fs::Metadata| {
             (crate::root::number_of(facts.dev()), facts.ino()) == (number.clone(), inode)
         };
-        let path = std::fs::metadata(&path).is_ok_and(|facts| is_it(&facts)).then_some(path);
+        let path = std::fs::metadata(&path).is_ok_and(|facts| is_backing_file(&facts)).then_some(path);
         // Without the file's name, only the device number of its file system is known. All mounts of the file system have this number.
         let mount = match &path {
             Some(path) => mount_of(self.mounts, None, &number, &path.to_string_lossy()),

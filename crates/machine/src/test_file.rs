@@ -532,7 +532,7 @@ impl TestFile {
     /// # Errors
     ///
     /// If the file does not become visible here, which means that the hosts do not share the
-    /// directory, or if this user may not open it.
+    /// directory, or if this user is not allowed to open it.
     pub fn open_common(
         dir: &Path,
         file_name: &str,
@@ -627,7 +627,7 @@ impl Leftover {
     ///
     /// # Errors
     ///
-    /// If the file is in use by now, or may not be removed.
+    /// If the file is in use by now, or cannot be removed.
     pub fn remove(&self) -> Result<(), MachineError> {
         // Hold the lock until the name is removed.
         let Some(lock) = lock_stale(&self.path) else {

@@ -47,7 +47,7 @@ impl Tracer {
     /// Creates an instance that traces nothing yet, with `buffer_bytes` for each CPU.
     ///
     /// # Errors
-    /// Why this user may not create an instance, or why the kernel cannot.
+    /// Why this user is not allowed to create an instance, or why the kernel cannot create one.
     pub fn new(buffer_bytes: u64) -> Result<Self, MachineError> {
         Self::named(buffer_bytes, name_of(std::process::id()))
     }
@@ -100,7 +100,7 @@ impl Tracer {
     /// the event's format.
     ///
     /// # Errors
-    /// Why the event cannot be selected; the kernel may not have it.
+    /// Why the event cannot be selected: the kernel possibly lacks it.
     pub fn record(&mut self, group: &str, event: &str, filter: &str) -> Result<String, MachineError> {
         let dir = format!("events/{group}/{event}");
         let path = format!("{dir}/format");

@@ -63,8 +63,8 @@ const OPEN: u8 = 12;
 const OPENAT: u8 = 13;
 /// Mark of `openat2` in the table of system calls. The flags of each call decide which counters it increments.
 const OPENAT2: u8 = 14;
-/// Mark of the number of `exit_group` in 32-bit programs. Every 32-bit program makes this call at its end. Hardly any
-/// 64-bit program makes a call with this number.
+/// Mark, in the table of system calls, of the number that `exit_group` has in 32-bit programs. Every 32-bit program makes this call at its
+/// end. Hardly any 64-bit program makes a call with this number.
 const END_32: u8 = 15;
 /// Mark of `execve` and `execveat` in the table of system calls.
 const EXEC: u8 = 16;
@@ -242,7 +242,7 @@ impl Counting {
     /// processes to these disks (major and minor number), and the kernel's reads in `execve`.
     ///
     /// # Errors
-    /// A message if this user may not count, or this kernel cannot.
+    /// A message if this user is not allowed to count, or this kernel cannot.
     pub fn start(disks: &[(u32, u32)], layout: Option<&KernelLayout>) -> Result<Self, String> {
         let state = create_map(ARRAY_MAP, 4, STATE_BYTES as u64, 1)?;
         let threads = create_map(HASH_MAP, 8, THREAD_BYTES as u64, MAX_THREADS)?;

@@ -35,12 +35,12 @@ pub fn other_owner_advice() -> String {
 pub fn cause(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EFBIG) => {
-            "; files may not become that large here (`ulimit -f` shows the limit of this process; the file system may have a lower one)"
+            "; the file would be larger than allowed (`ulimit -f` shows the limit of this process; the file system may have a lower one)"
         }
-        Some(libc::EMFILE) => "; this process may not open more files (`ulimit -n` shows the limit)",
+        Some(libc::EMFILE) => "; this process has reached its limit of open files (`ulimit -n` shows it)",
         Some(libc::ENFILE) => "; the machine has too many open files (`sysctl fs.file-max` shows the limit)",
         Some(libc::EAGAIN) => {
-            "; no more threads may be started here, or there is no memory for one (`ulimit -u` and `ulimit -v` show the limits)"
+            "; a limit of threads is reached, or there is no memory for another one (`ulimit -u` and `ulimit -v` show the limits)"
         }
         Some(libc::ENOMEM) => {
             "; there is not enough memory, or a limit is reached (`ulimit -v` and, for locked memory, `ulimit -l` show the limits)"

@@ -70,7 +70,7 @@ impl Vectors {
     /// # Safety
     /// The memory of the vectors must outlive the call. A call that reads into it needs exclusive access.
     unsafe fn call(&self, number: libc::c_long, file: &File, offset: u64) -> libc::c_long {
-        // The kernel takes the offset as two words. The first word has all 64 bits, and the kernel ignores the second.
+        // The kernel takes the offset as two words. On 64-bit machines the low word is the whole offset, and the high one is ignored.
         let (low, high) = (offset as libc::c_ulong, (offset >> 32) as libc::c_ulong);
         // SAFETY: the caller keeps the contract; the arguments have the size of words, and the length is that of the vectors.
         unsafe { libc::syscall(number, file.as_raw_fd(), self.0.as_ptr(), self.0.len(), low, high) }

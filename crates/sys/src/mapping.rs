@@ -59,7 +59,7 @@ impl Mapping {
     ///
     /// # Errors
     /// `EACCES` if the file was not opened for reading, `EINVAL` for an empty file or a private mapping of a writable file, `ENODEV` on
-    /// file systems without mappings, `ENOMEM` if the file does not fit the address space.
+    /// file systems without mappings, `ENOMEM` if the file does not fit into the address space.
     pub fn new(file: &OpenFile, populate: bool, private: bool) -> io::Result<Self> {
         if private && file.writable {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));

@@ -61,7 +61,7 @@ impl Counters {
     ///
     /// # Errors
     ///
-    /// A message if this machine, usually a virtual one, has no such counters, or if the user may not read them.
+    /// A message if this machine, usually a virtual one, has no such counters, or if the user is not allowed to read them.
     pub fn start() -> Result<Self, String> {
         let (cycles, instructions) = (hardware(CPU_CYCLES)?, hardware(INSTRUCTIONS)?);
         let mut counters = Self { cycles, instructions, start: CpuCounts { cycles: 0, instructions: 0 } };
@@ -98,7 +98,7 @@ fn hardware(config: u64) -> Result<File, String> {
 pub(crate) fn tracepoint(number: u64) -> Result<File, String> {
     open(TRACEPOINT, number).map_err(|e| match e.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => format!(
-            "tracepoints may not be counted by this user ({e}); set sysctl kernel.perf_event_paranoid to -1, or {}",
+            "this user is not allowed to count tracepoints ({e}); set sysctl kernel.perf_event_paranoid to -1, or {}",
             crate::error_advice::own_advice()
         ),
         _ => format!("tracepoints cannot be counted: {e}"),
@@ -155,7 +155,7 @@ fn explain(error: &io::Error) -> String {
             format!("this machine has no counters of cycles and instructions ({error})")
         }
         Some(libc::EACCES | libc::EPERM) => format!(
-            "the counters of cycles and instructions may not be read by this user ({error}); \
+            "this user is not allowed to read the counters of cycles and instructions ({error}); \
              set sysctl kernel.perf_event_paranoid to 1, or {}",
             crate::error_advice::own_advice()
         ),
@@ -179,7 +179,7 @@ impl Calls {
     /// Starts counting.
     ///
     /// # Errors
-    /// A message if the kernel has no such tracepoint, or the user may not count it.
+    /// A message if the kernel has no such tracepoint, or the user is not allowed to count it.
     pub fn start() -> Result<Self, String> {
         let mut counter = tracepoint(sys_enter_number()?)?;
         let start = read(&mut counter, Self::STOPPED)?;

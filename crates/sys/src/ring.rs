@@ -189,7 +189,8 @@ impl Ring {
         self.write_with_priority(slot, file, offset, bytes, 0);
     }
 
-    /// Queues a write from a slot. The write has this I/O priority (class and level as in `ioprio_set(2)`; 0 for the priority of the thread).
+    /// Queues a write from a slot. The write has this I/O priority (class and level as in `ioprio_set(2)`; 0 for the priority of the
+    /// thread).
     ///
     /// # Panics
     /// As [`Ring::write`].

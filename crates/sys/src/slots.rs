@@ -112,7 +112,7 @@ impl Slots {
     /// Asserts that a file may be written. This is the last check before a write reaches the kernel.
     ///
     /// # Panics
-    /// If the file may not be written or does not exist: defects of the caller.
+    /// If the file was opened for reading only or does not exist: defects of the caller.
     #[inline]
     pub(crate) fn assert_writable(&self, file: u32) {
         assert!(self.files[file as usize].writable, "a write to a file that was opened for reading");

@@ -62,8 +62,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Opens a stream on its own descriptor, which shares the position of `file`. `buffer_bytes`: `None` for the default of the C library, 0
-    /// for no buffer.
+    /// Opens a stream on its own descriptor, which shares the position of `file`. `buffer_bytes`: `None` for the default of the C library,
+    /// 0 for no buffer.
     ///
     /// # Errors
     /// An error of dup, fdopen or setvbuf.

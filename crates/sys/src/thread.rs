@@ -177,7 +177,8 @@ pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
         let allowed = allowed.map_or_else(String::new, |list| format!(", only on {}", list.trim()));
         let list = wanted.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let noun = if wanted.len() == 1 { "CPU" } else { "CPUs" };
-        let why = format!("this process may not run on {noun} {list}{allowed} ({e}); type other CPUs");
+        let why =
+            format!("this process is not allowed to run on {noun} {list}{allowed} ({e}); type other CPUs");
         io::Error::new(io::Error::from(e).kind(), why)
     })
 }
@@ -278,7 +279,7 @@ pub fn set_memory_policy(policy: MemoryPolicy, nodes: &[u32]) -> io::Result<()> 
     // policy of this thread.
     check(unsafe { libc::syscall(libc::SYS_set_mempolicy, policy as libc::c_int, mask, bits) }).map_err(|e| {
         let why = format!(
-            "this process may not choose NUMA nodes for its memory ({e}); remove the option that names them"
+            "this process is not allowed to choose NUMA nodes for its memory ({e}); remove the option that names them"
         );
         io::Error::new(e.kind(), why)
     })

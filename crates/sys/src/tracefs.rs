@@ -1,6 +1,6 @@
 //! Files of tracefs, even if tracefs is not mounted, and the numbers of the system calls that move data.
 //!
-//! Machines mount tracefs below /sys at boot; minimal systems and containers may not. Root then creates a detached mount (`fsopen(2)`,
+//! Most machines mount tracefs below /sys at boot. Where it is not mounted, root creates a detached mount (`fsopen(2)`,
 //! Linux 5.2). No namespace shows a detached mount, and it disappears with its descriptor.
 
 use rustix::fd::OwnedFd;
@@ -16,7 +16,7 @@ const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Reads a file, by its path below tracefs.
 ///
 /// # Errors
-/// A message with the path if the user may not read it, or the kernel has no such file.
+/// A message with the path if the user is not allowed to read it, or the kernel has no such file.
 pub(crate) fn read(path: &str) -> Result<String, String> {
     read_below(&directory()?, path).map_err(|e| format!("{path} of tracefs: {e}"))
 }
@@ -25,7 +25,7 @@ pub(crate) fn read(path: &str) -> Result<String, String> {
 ///
 /// # Errors
 ///
-/// A message if the user may not open it, or the kernel has no tracefs.
+/// A message if the user is not allowed to open it, or the kernel has no tracefs.
 pub fn directory() -> Result<OwnedFd, String> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = |place: &str| {
@@ -54,7 +54,7 @@ fn cannot_mount(first: &str, why: Errno) -> String {
 fn not_allowed(what: &str, why: &io::Error) -> String {
     let advice = crate::error_advice::own_advice();
     let outside = if crate::error_advice::is_root() { "" } else { ", outside of a container" };
-    format!("{what}: this user may not read tracefs ({why}); {advice}{outside}")
+    format!("{what}: this user is not allowed to read tracefs ({why}); {advice}{outside}")
 }
 
 /// Mounts tracefs detached from every namespace.

@@ -290,7 +290,7 @@ pub struct Event {
     pub step: EventKind,
     /// Operation of the request; [`Op::Other`] for lost records.
     pub op: Op,
-    /// First sector of 512 bytes, on the whole device.
+    /// First sector, counted on the whole device in units of 512 bytes.
     pub sector: u64,
     /// Number of sectors; for lost records, the number of records.
     pub sectors: u32,

@@ -14,13 +14,13 @@ pub struct Row {
     pub latency_ns: Option<u64>,
     /// Time from insertion into the scheduler to issue, in ns; `None` if the request was not inserted, or insertions were not traced.
     pub queued_ns: Option<u64>,
-    /// First sector of 512 bytes; 0 for a request without sectors.
+    /// First sector, in units of 512 bytes from the start of the captured part of the device; 0 for a request without sectors.
     pub sector: u64,
     /// Number of sectors of 512 bytes.
     pub sectors: u32,
     /// Index of the request's [`Flags`] in [`Names`].
     pub flags: u32,
-    /// Index in [`Names`] of the task that issued the request.
+    /// Index in [`Names`] of the task that requested the flush, inserted the request into the scheduler, or else issued it.
     pub task: u32,
 }
 
@@ -177,7 +177,7 @@ impl Names {
     }
 }
 
-/// Returns the index of a value, and adds the value if it is new and there is room.
+/// Returns the index of a value. Adds a new value while there is room; without room, returns the last index, whose entry is empty.
 fn intern<T>(all: &mut Vec<T>, by: &mut HashMap<T, u32>, one: &T) -> u32
 where
     T: Clone + Default + Eq + std::hash::Hash,

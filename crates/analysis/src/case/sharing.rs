@@ -181,7 +181,7 @@ impl<'a> Case<'a> {
         places_of(self.record, self.machine, self.stream_at(stream))
     }
 
-    /// Returns the other streams of the phase that use one of these layers at the same time.
+    /// Returns the other streams of the phase that use one of these layers, or that may use one because a place is unknown.
     pub(crate) fn sharers(&self, layers: &[&Layer]) -> Vec<usize> {
         let uses = |stream: &usize| {
             self.used_files.get(*stream).and_then(Option::as_ref).is_some_and(|files| {
@@ -300,7 +300,7 @@ impl<'a> Case<'a> {
         Some(sum)
     }
 
-    /// Whether another stream of the phase reads from this mount.
+    /// Whether another stream of the phase reads from this mount, or may read from it because a place is unknown.
     pub(crate) fn others_read_from(&self, mount_point: &str) -> bool {
         let on_it = |place: Option<&Place>| {
             place.is_none_or(|p| p.file_system.as_ref().is_some_and(|fs| fs.mount_point == mount_point))

@@ -27,7 +27,7 @@ use std::borrow::Cow;
 /// the page cache.
 const CACHE_SHARE: f64 = CACHED_ABOVE.0;
 
-/// If a direction has fewer bytes than this, or the holes of a file, they do not matter.
+/// Fewer bytes than this do not matter: read or written bytes, holes of a file, or traffic of other processes.
 pub(super) const MIN_BYTES: u64 = 1 << 20;
 
 /// Other processes disturb the run if they did at least this share of the reads.

@@ -447,7 +447,7 @@ fn charged_bytes(
     Ok(device_numbers(machine).into_iter().map(grown).collect())
 }
 
-/// Returns the numbers of the topmost devices, each once; for a partition, that of its disk.
+/// Returns the device numbers of the topmost devices, each once; for a partition, the device number of its disk.
 pub(super) fn device_numbers(machine: Option<&Machine>) -> Vec<String> {
     let mut out: Vec<String> =
         topmost_devices(machine).into_iter().filter_map(|top| disk_number(machine, top)).collect();
@@ -456,8 +456,7 @@ pub(super) fn device_numbers(machine: Option<&Machine>) -> Vec<String> {
     out
 }
 
-/// Returns the number of a partition's disk, otherwise the layer's own. Limits and charges of a partition are those of
-/// its disk.
+/// Returns the device number of a layer; for a partition, that of its disk, because the kernel limits and charges the disk.
 fn disk_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
     let mut places = machine.into_iter().flat_map(|machine| &machine.places);
     places.find_map(|place| {
@@ -466,10 +465,10 @@ fn disk_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
     })
 }
 
-/// The report describes a direction if it moved at least this many bytes. Fewer may be the program's libraries.
+/// The report describes reads or writes of at least this many bytes. Fewer bytes may be reads of the program's libraries.
 const MIN_DESCRIBED_BYTES: u64 = 1 << 20;
 
-/// If both directions moved less than [`MIN_DESCRIBED_BYTES`], the report describes a direction with at least this many bytes.
+/// If neither reads nor writes reach [`MIN_DESCRIBED_BYTES`], this constant takes its place.
 const MIN_DESCRIBED_BYTES_OF_SMALL: u64 = 64 << 10;
 
 /// If reads from disks are at most this share of all reads, they may be reads of the program's

@@ -4,8 +4,8 @@
 //! - E14 finds sides that did different work, and names everything else that differs, such as the machine.
 //! - E15 compares the difference of the headline with the differences between sessions of one side.
 //! - E16 lists numbers that differ by their own interval, but not after correction for multiple tests.
-//! - E18 finds percentiles that were added up, in edited and foreign reports: a percentile of all operations lies between the smallest and the
-//!   largest of the runs.
+//! - E18 finds percentiles that were added up, in edited and foreign reports: a percentile of all operations cannot be outside the range of
+//!   the same percentile of the single runs.
 
 use crate::checks::prelude::*;
 use crate::compare::SideResult;
@@ -104,16 +104,16 @@ const NOT_ALIKE: ComparisonCheck = ComparisonCheck {
          while the other is not relabelled, such as the page cache (A01) against the device; sessions of one \
          side that differ in anything but accepted findings and the limiter. If one side uses another engine \
          because the default engine was denied there, and nothing else refuses, the answer is CANNOT TELL. \
-         Only named, because it may be the subject of the comparison: accepted findings (`--accept`) of one \
-         side, host, kernel, CPU, hypervisor, cgroup limits, file system, mount options, device, its queue, \
-         engine, batch, CPUs of the workers, priorities, advice, times, and the limiter of the result (B05, \
-         D05, D06, D08, D11). A circumstance that is unknown on one side is not checked."
+         Named but not refused: accepted findings (`--accept`) of one side, host, kernel, CPU, hypervisor, \
+         cgroup limits, file system, mount options, device, its queue, engine, batch, CPUs of the workers, \
+         priorities, advice, times, and the limiter of the result (B05, D05, D06, D08, D11). Each of these \
+         may be the subject of the comparison. A circumstance that is unknown on one side is not checked."
     ),
     provoke: "fathom run --cache direct -o a.json DIR\n\
               fathom run --cache buffered -o b.json DIR\n\
               fathom compare a.json b.json",
     fix: "Measure both sides alike, or use --accept E14 to compare them anyway.",
-    accept: "With --accept E14 the differences are named, and the answers cover them as well.",
+    accept: "With --accept E14, the report names the differences, and each answer includes their effect.",
     acceptable: true,
     ask: check_not_alike,
 };
@@ -199,7 +199,7 @@ fn check_noise_floor(context: &Context) -> Vec<NamedAnswer> {
     let Some(floor) = metric.floor else {
         let why = format!(
             "each side is one session, so the difference between two sessions of one configuration is \
-             unknown, and a change of up to {} counts as no difference; give several on each side: A1,A2,A3 B1,B2,B3",
+             unknown, and a change of up to {} counts as no difference; give several sessions on each side: A1,A2,A3 B1,B2,B3",
             show_share(metric.margin)
         );
         return vec![(about, Err(why))];
@@ -228,15 +228,15 @@ const MULTIPLE_LOOKS: ComparisonCheck = ComparisonCheck {
     belief: "a difference in one of many numbers is not due to chance",
     reads: "The p-values of all numbers of the comparison except the headline.",
     formula: formula!(
-        "Of 20 numbers without a difference, one is outside its 95 % interval by chance. Holm's procedure \
-         therefore raises the p-values until the probability of any false answer is below {allowed}. The \
+        "Of 20 numbers that do not differ, about one seems to differ by its 95 % interval, by chance. Holm's \
+         procedure therefore raises the p-values until the probability of any false answer is below {allowed}. The \
          headline was chosen before the measurement and is judged separately. Fires if a number is beyond \
          the margin by its own interval but not after the correction.",
         allowed = Share(SIGNIFICANCE)
     ),
     provoke: "`fathom compare` of two sessions of `fathom bench --profile cdm` on a disk with neighbours, \
               which has more than thirty numbers.",
-    fix: "Measure the number that matters alone (`fathom run` makes it the headline), or with more --runs.",
+    fix: "Measure only the number that matters (`fathom run` makes it the headline), or use more --runs.",
     accept: "Do not quote the one number that differs.",
     acceptable: false,
     ask: check_multiple_looks,
@@ -278,7 +278,7 @@ fn is_corrected_away(metric: &Metric) -> bool {
         && metric.p.is_some_and(|p| p > SIGNIFICANCE)
 }
 
-/// Share by which a percentile may be outside the range of its runs: histogram buckets are accurate to 0.8 %.
+/// Share by which a percentile may be outside the range of the same percentile of its runs: histogram buckets are accurate to 0.8 %.
 const MAX_OUTSIDE: Share = Share(0.01);
 
 const SUM_OF_PEAKS: ComparisonCheck = ComparisonCheck {
@@ -346,8 +346,8 @@ impl StrayPercentile {
         detail!(
             Severity::Invalidates,
             Evidence::new(),
-            "The {} of {side} is {whole}, but those of its runs are between {low} and {high}: it does not \
-             come from these runs.",
+            "The {} of {side} is {whole}, but that of each run is between {low} and {high}: the value does \
+             not come from these runs.",
             self.name
         )
     }

@@ -2,8 +2,8 @@
 //!
 //! 1. [`fingerprint`] lists the circumstances as named values (aspects): the work, the engine, the targets, the machine.
 //! 2. [`compare_aspects`] compares two lists. Some differences make the results different work, others are only shown.
-//! 3. [`setting_aspects`] lists the fields of the job's streams, except names, files and what is recorded. So a setting of the
-//!    work that step 1 does not state, or states without a detail, still makes the results different work.
+//! 3. [`setting_aspects`] lists the fields of the job's streams, except names, files, and which figures are recorded. So results count as
+//!    different work even if they differ only in a setting that step 1 leaves out or shortens.
 //! 4. [`result_differences`] compares the findings that relabel the results, and [`acceptance_difference`] those that the user accepted.
 
 use crate::compare::SideResult;
@@ -63,7 +63,7 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
 }
 
 /// Fields of a stream that are not compared as settings, because they do not change the work:
-/// names, files, and what is recorded. The span and the first byte, which depend on the sizes of the
+/// names, files, and which figures are recorded. The span and the first byte, which depend on the sizes of the
 /// targets, are aspects of [`fingerprint`].
 const NOT_COMPARED: [&str; 9] = [
     "access.offset_bytes",
@@ -230,7 +230,7 @@ fn describe_pace(pace: Pace) -> String {
     match pace {
         Pace::Closed => "closed loop".into(),
         Pace::Limited { iops, bytes_per_s } => {
-            // No entry means no limit.
+            // A limit of 0 is no limit.
             let limits =
                 [(iops, "IOPS"), (bytes_per_s, "bytes/s")].into_iter().filter(|(limit, _)| *limit > 0.0);
             let limits: Vec<String> = limits.map(|(limit, unit)| format!("{limit} {unit}")).collect();

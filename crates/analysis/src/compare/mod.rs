@@ -200,7 +200,7 @@ impl CommandTimes {
     }
 }
 
-/// Compares the times of commands that were run in turns with those of the first.
+/// Compares the times of each of `others` with those of `first`. The commands were run in turns.
 pub(crate) fn compare_times(first: &CommandTimes, others: &[CommandTimes]) -> Vec<Pair> {
     let options = Options { run_order: RunOrder::InTurns, ..Options::default() };
     let drafts = others.iter().map(|other| draft_times(first, other, &options));

@@ -887,8 +887,9 @@ mod simulation {
 
     /// Deviation of a run of each test.
     const DEVIATIONS: [f64; 4] = [0.03, 0.005, 0.03, 0.1];
-    /// Time of a run, and of the whole comparison.
+    /// Time of a run.
     const RUN_NS: u64 = 420_000_000;
+    /// Time of the whole comparison.
     const ENDS_NS: u64 = 60_000_000_000;
 
     /// Rates of four tests on two targets, measured until the time is up; the second target is faster by the factor.

@@ -9,7 +9,8 @@
 //!    or the interval allows a change by more than half.
 //! 4. `NO DIFFERENCE SEEN`: everything else. The interval bounds the difference.
 //!
-//! The gate has four outcomes. The worst outcome of its numbers decides; from worst to best: FAIL, INVALID, INCONCLUSIVE, PASS.
+//! The gate has four outcomes. The worst outcome of its numbers decides; from worst to best: FAIL, INVALID, INCONCLUSIVE, PASS. The
+//! outcome of a number is the first of these that applies:
 //! 1. INVALID: a side has no number, or depends on an accepted finding that this command line does not accept.
 //! 2. FAIL: both one-sided 95 % bounds of the slowdown are beyond the limit, and the number is SLOWER.
 //! 3. PASS: the upper bound of the slowdown is within the limit.
@@ -597,7 +598,7 @@ fn is_beyond(metric: &Metric, limit: f64, runs: RunOrder) -> bool {
     gate_bounds(metric, runs).is_some_and(beyond)
 }
 
-/// Returns why a number that exceeds the limit is not SLOWER.
+/// Returns why a number whose slowdown is surely beyond the limit is not SLOWER.
 fn why_not_slower(metric: &Metric) -> String {
     let margin = show_share(metric.margin);
     match metric.interval.filter(|_| metric.why.is_empty()) {

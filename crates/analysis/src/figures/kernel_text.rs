@@ -1,7 +1,7 @@
 //! Reads numbers from the kernel's text files: CPU times, pressure, temperatures of drives, links of devices, and the host's load in a run.
 //!
-//! Pressure (`/proc/pressure/*`) is independent evidence of waiting: the time in which tasks wait for I/O, a CPU or memory in the
-//! kernel. It does not include waiting for a program in user space.
+//! Pressure (`/proc/pressure/*`) is independent evidence of waiting: the time in which tasks wait in the kernel, for I/O, a CPU or memory.
+//! It does not include the time in which tasks wait for a program in user space.
 
 use crate::case::{Case, CaseRun, share};
 use model::Known;
@@ -45,7 +45,7 @@ pub(crate) fn path_values(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|l| l.split_once(": ")).map(|(path, value)| (path.trim(), value.trim()))
 }
 
-/// Returns the stolen ticks and all ticks of all CPUs since the machine started.
+/// Returns two sums over all CPUs since the machine started: the stolen ticks, and all ticks.
 ///
 /// # Errors
 /// That the kernel does not count them.
@@ -55,8 +55,7 @@ pub(crate) fn stolen_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
     Ok([*steal, fields.iter().fold(0, |sum, n| sum.saturating_add(*n))])
 }
 
-/// Returns the ticks in which CPUs worked, neither idle nor waiting for I/O, and all ticks of all CPUs since the machine
-/// started.
+/// Returns two sums over all CPUs since the machine started: the ticks in which a CPU was neither idle nor waiting for I/O, and all ticks.
 ///
 /// # Errors
 /// That the kernel does not count them.
@@ -152,8 +151,8 @@ pub(crate) struct Sensor {
     pub(crate) limit: Option<i64>,
 }
 
-/// Returns the sensors of the drives below a case's targets by their folder, such as `hwmon3`. If the session does not
-/// record which drive a sensor belongs to, returns all sensors.
+/// Returns the sensors of the drives below a case's targets. The key of a sensor is its folder, such as `hwmon3`. If the session does not
+/// record which drive a sensor belongs to, returns the sensors of all drives.
 pub(crate) fn sensors_below(case: &Case, text: &str) -> BTreeMap<String, Sensor> {
     let folder = |layer: &Layer| Some(layer.device.get("hwmon")?.rsplit('/').next()?.to_owned());
     let mut layers = case.record.header.hosts.iter().flat_map(|host| &host.places).flat_map(|p| &p.layers);
@@ -165,7 +164,7 @@ pub(crate) fn sensors_below(case: &Case, text: &str) -> BTreeMap<String, Sensor>
     sensors
 }
 
-/// Returns the sensors of drives by the sensor's folder, such as `hwmon3`.
+/// Returns the sensors of all drives. The key of a sensor is its folder, such as `hwmon3`.
 fn sensors(text: &str) -> BTreeMap<String, Sensor> {
     let mut out: BTreeMap<String, Sensor> = BTreeMap::new();
     for (path, value) in path_values(text) {

@@ -157,7 +157,7 @@ fn list_differences(
 ) -> Vec<String> {
     let mut out = capture_differences(&replay.original);
     out.push(match driver {
-        Ok(_) => "The latencies and the depth of the replay and of the capture run from issue to completion at the driver.".into(),
+        Ok(_) => "Latency and depth are measured at the driver, from issue to completion, in the replay as in the capture.".into(),
         Err(why) => format!(
             "The replay's latencies and depth are those that a program sees, with system calls and \
              wake-ups; the capture's are those of the driver. Why the replay has no figures of the \

@@ -32,7 +32,7 @@ use stats::steady_state;
 pub(crate) const MIN_STEP: ShareByLength = ShareByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
 /// Largest drift that is allowed: 5 % over a minute or more, and more in shorter runs, which cannot prove 5 %.
 pub(crate) const MAX_DRIFT: ShareByLength = ShareByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
-/// Largest drift of a steady rate, over a run and over all runs of any length.
+/// Largest drift of a steady rate, over a run and over all runs, whatever their length.
 const MAX_STEADY_DRIFT: f64 = MAX_DRIFT.minute;
 /// Minimum measured time of a steady rate in seconds: a minute over all runs. A window may end a few ms early.
 const MIN_STEADY_S: f64 = 59.5;
@@ -431,11 +431,11 @@ impl Observations {
 
 /// The change of the rate within a run, in operations per second.
 pub(crate) struct RateChange {
-    /// The rate in the earlier part of the run.
+    /// The rate at the start of the fitted line, or the mean rate of the first quarter.
     pub from: f64,
-    /// The rate in the later part.
+    /// The rate at the end of the fitted line, or the mean rate of the last quarter.
     pub to: f64,
-    /// The mean over the run.
+    /// The mean rate of the run; for a fitted line, without the warm-up.
     pub mean: f64,
 }
 
@@ -684,8 +684,8 @@ mod tests {
             Scene { seconds, deviation, rho, rate: |_| 1.0 }
         }
 
-        /// Returns the share of the given intervals within a run that contain the truth, the share of draws without an interval,
-        /// and the mean half width of the given intervals.
+        /// Draws `draws` runs, some of which get no interval. Returns the share of the intervals that contain the truth, the share of runs
+        /// without an interval, and the mean half width of the intervals.
         fn within_a_run(n: usize, rho: f64, draws: u64) -> [f64; 3] {
             let given: Vec<(f64, f64)> = (0..draws)
                 .filter_map(|seed| {
@@ -724,9 +724,9 @@ mod tests {
             each.iter().enumerate().map(|(i, v)| v * (1.0 - share).powi(i as i32)).collect()
         }
 
-        /// Returns the answers for runs of a minute whose rates fall as in [`decaying`] and are flat within
-        /// a run: shares of the states, and how often the last five runs, and any five, meet the
-        /// rule of the SNIA.
+        /// Draws `draws` sessions of `count` runs of a minute. The rates fall from run to run as in [`decaying`] and are flat within a run.
+        /// Returns the share of sessions in each state, in the order of [`STATES`], and two more shares of sessions: the last five runs
+        /// meet the SNIA's rule, and any five successive runs meet it.
         fn over_rounds(count: usize, share: f64, deviation: f64, draws: u64) -> ([f64; 5], [f64; 2]) {
             let (mut states, mut rule) = ([0.0; 5], [0.0; 2]);
             for seed in 0..draws {

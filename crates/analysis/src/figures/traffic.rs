@@ -279,7 +279,7 @@ impl LowerDisk<'_> {
     }
 }
 
-/// Read-ahead windows for each file that is read: the current one and the next.
+/// Read-ahead windows of each lane that reads in sequence: the current one and the next.
 pub(crate) const READ_AHEAD_WINDOWS: u64 = 2;
 
 /// Factor of the read-ahead after `POSIX_FADV_SEQUENTIAL` (`mm/fadvise.c`).

@@ -6,10 +6,10 @@
 //! 2. It depends only on what happened outside fathom, never on the result of the run: repeating
 //!    slow runs would report a faster device.
 //! 3. It does not depend on the share of foreign traffic either. The share is small in a fast run, because the run itself has much
-//!    traffic. So a limit on the share would keep the fast runs. Only the rate of foreign traffic counts.
+//!    traffic. So a limit on the share would keep fast runs and repeat slow ones. Only the rate of foreign traffic counts.
 //! 4. Heat, burst credit, write-back and cliffs belong to the measurement. So does waiting for a CPU (D08): the part that other processes
-//!    cause is unknown, because fathom's own threads delay each other, and kernel threads that work for fathom are not in its count. The
-//!    kernel counts stolen time separately.
+//!    cause is unknown, because fathom's own threads delay each other, and kernel threads that work for fathom do not count as threads of
+//!    fathom. The kernel counts stolen time separately.
 //!
 //! When a run is repeated:
 //! 1. Up to two times, or as often as `--attempts` allows. Usually at the end of its round, when a burst may be over. In a load curve at
@@ -60,7 +60,7 @@ pub(crate) struct OutsideLoad {
     foreign: Vec<Known<ForeignTraffic>>,
     /// Ticks of all CPUs: the ticks that a hypervisor stole, and all ticks.
     ticks: Known<[u64; 2]>,
-    /// The cgroup's limits before the first run, and the first different limits during the runs.
+    /// The cgroup's limits before the first run, and the first different limits during the runs; twice the same text if none changed.
     limits: Known<[String; 2]>,
 }
 
@@ -230,7 +230,7 @@ impl Neighbour {
     /// `the machine was busy before the first run: 240 MB/s of other processes on vda (480 requests/s), visible processes with the most I/O: dd (4711)`.
     pub fn sentence(&self) -> String {
         let most = match self.processes.as_slice() {
-            [] => "which fathom cannot identify".to_owned(),
+            [] => "but fathom cannot identify the processes".to_owned(),
             names => format!("visible processes with the most I/O: {}", names.join(", ")),
         };
         format!("the machine was busy before the first run: {}, {most}", self.by.describe())
@@ -298,7 +298,7 @@ impl Summary {
     }
 }
 
-/// Returns the runs that count.
+/// Returns, for each run, the attempt that counts; see [`record::which_count`].
 pub(crate) fn counting_runs<'s>(done: &'s [Summary], plan: &StrategyPlan) -> Cow<'s, [Summary]> {
     if done.iter().all(|s| s.attempt == 0) {
         return Cow::Borrowed(done);
@@ -558,7 +558,7 @@ mod tests {
         };
         let named = sentence(&["dd (4711)", "cp (9)"]);
         assert!(named.ends_with(", visible processes with the most I/O: dd (4711), cp (9)"), "{named}");
-        assert!(sentence(&[]).ends_with(", which fathom cannot identify"), "{}", sentence(&[]));
+        assert!(sentence(&[]).ends_with(", but fathom cannot identify the processes"), "{}", sentence(&[]));
         Ok(())
     }
 

@@ -45,8 +45,8 @@ const FIRST_LOADS: [f64; 2] = [0.8, 1.1];
 /// The lowest and the highest load tried for a latency target, as shares of the capacity.
 const SEARCH_RANGE: [f64; 2] = [0.01, 10.0];
 
-/// Factor from the outermost load to the next one while one end of the bracket is missing: upward always, downward if the outermost load is
-/// clear.
+/// Factor from the outermost load to the next one while one end of the bracket is missing: always upward; downward only if the outermost
+/// load is proven or clear to miss the target.
 const OUTWARD_FACTOR: f64 = 1.5;
 
 /// Factor from the outermost load to the next one if only the outermost is undecided. Each further undecided
@@ -56,8 +56,8 @@ const UNDECIDED_FACTOR: f64 = 1.03;
 /// If both ends of the bracket are within this ratio, single runs end and proofs begin.
 const ROUGH_RATIO: f64 = 1.1;
 
-/// An end of the bracket is exact if the next load that does not prove the same is within this ratio of it; for the upper end, within the
-/// square of this ratio.
+/// Bisection of the lower end of the bracket stops when the next load that misses the target, or stays unproven after all its runs, is
+/// within this ratio. At the upper end, the next load that meets the target or stays unproven is within the square of this ratio.
 const NARROW_RATIO: f64 = 1.03;
 
 /// Maximum number of runs at one load, as a multiple of `--runs`. If they prove neither that the load meets the target nor that it misses the
@@ -257,13 +257,14 @@ impl MeasuredLoad {
         self.capacity.is_none_or(|capacity| self.offered as f64 > capacity)
     }
 
-    /// Whether the load meets the latency target, as its runs prove; `None` if they prove neither.
+    /// Returns what the runs prove: that the load meets the latency target (`true`), that it misses the target (`false`), or neither
+    /// (`None`).
     pub(crate) fn meets(&self, target: &LatencyTarget) -> Option<bool> {
         if self.count() > 1 || self.is_overloaded(target) { self.would_meet(target, 0) } else { None }
     }
 
-    /// Whether the load would be proven to meet the latency target if it had at least `runs` runs, with the same mean.
-    /// `None` if neither would be proven.
+    /// Returns what at least `runs` runs with the same mean would prove: that the load meets the latency target (`true`), that it misses
+    /// the target (`false`), or neither (`None`).
     fn would_meet(&self, target: &LatencyTarget, runs: u32) -> Option<bool> {
         target.latency_ns?;
         if self.is_overloaded(target) {
@@ -463,7 +464,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns the next load of the curve, round after round, each in a new order.
+/// Returns the next load of the curve. Each round offers all loads of the curve, in a new random order. `None` after the last round.
 fn curve_load(points: &[MeasuredLoad], plan: &StrategyPlan, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, MeasuredLoad::count);
     (0..plan.runs).find_map(|repeat| {
@@ -587,7 +588,7 @@ impl Server {
         (self.exponential() / -(-share.clamp(1e-9, 1.0 - 1e-9)).ln_1p()).floor()
     }
 
-    /// Returns the load at which the mean share over many runs is 1 %.
+    /// Returns the load at which on average over many runs 1 % of the operations are beyond the target.
     fn noisy_truth(&mut self, noise: &Noise) -> f64 {
         let (mut low, mut high) = (0.0, self.capacity_iops);
         while high - low > 1.0 {

@@ -257,8 +257,8 @@ pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
     Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
 }
 
-/// Returns the number of runs that would decide a gate between two sides. `None` if the gate is decided
-/// already, or if more runs would not decide it.
+/// Returns the number of runs that would decide a gate between two sides, or `at_most` if that number is unknown. `None` if the
+/// gate is decided already, or if the headline has no number to compare.
 fn runs_for_sides(comparison: &Comparison, at_most: u32) -> Option<u32> {
     let gate = comparison.gate.as_ref().filter(|g| g.outcome == GateOutcome::Undecided)?;
     let has_number =
@@ -428,7 +428,7 @@ fn quiet_jobs_stop_early_and_noisy_ones_at_the_limit() {
     ));
 }
 
-/// Two blocks of three jobs within a budget, whose runs take a second each.
+/// Two blocks of three jobs with a budget of `seconds`. The tests let each run take a second.
 #[cfg(test)]
 fn blocks_plan(seconds: u64) -> StrategyPlan {
     let strategy = Strategy::Precision { share: 0.10, at_most: 30 };

@@ -152,12 +152,12 @@ impl<'g> BestCellSearch<'g> {
         Some(self.due_reference().unwrap_or(pick))
     }
 
-    /// Returns the reference cell of the first work. Its runs show whether the target changes.
+    /// Returns the job of the first work's reference cell. The runs of this cell show whether the target changes.
     pub fn reference(&self) -> Option<usize> {
         self.reference_of(self.races.first()?)
     }
 
-    /// Returns a reference cell that is due. Each work has its own reference cell, since writes vary more than reads.
+    /// Returns the job of a reference cell that is due. Each work has its own reference cell, since writes vary more than reads.
     fn due_reference(&self) -> Option<usize> {
         let due = |race: &Race| {
             let job = self.reference_of(race)?;
@@ -167,7 +167,8 @@ impl<'g> BestCellSearch<'g> {
         self.races.iter().find_map(due)
     }
 
-    /// Returns the reference cell of a work: the middle one of the cells that have the access path of the first cell.
+    /// Returns the job of a work's reference cell: of the cells without a failed run, the middle one of those that have the access path of
+    /// the first one.
     fn reference_of(&self, race: &Race) -> Option<usize> {
         let cells = &race.cells;
         let way = |cell: &RacingCell| self.grid.setting(cell.job).map(Setting::access_path);
@@ -202,8 +203,8 @@ impl<'g> BestCellSearch<'g> {
         }
     }
 
-    /// Whether a disturbed run may be repeated now. Until every cell has its minimum number of runs, the repeat waits until no cell
-    /// lacks its run number `repeat`. No repeat starts after the time is up.
+    /// Whether a disturbed run with this repeat number (from 0) may be repeated now: every cell has its minimum number of runs, or the next
+    /// due cell has more than `repeat` runs. `false` after the time is up.
     pub fn may_repeat(&self, repeat: u32) -> bool {
         let is_round_over = || self.due_cell().is_none_or(|job| self.count_runs_of(job) as u32 > repeat);
         !self.is_time_up() && (self.missing_runs() == 0 || is_round_over())
@@ -559,7 +560,7 @@ impl<'g> OrderedSweep<'g> {
         Some(Snia { rounds: self.rounds() as u32, ..snia })
     }
 
-    /// Returns the mean of the tracked value in the window.
+    /// Returns the mean of the tracked value in the window; `None` if a value of the window is missing.
     pub(crate) fn window_mean(&self) -> Option<f64> {
         Some(sample::mean(&self.tracked_in_window()?))
     }

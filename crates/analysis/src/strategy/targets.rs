@@ -42,7 +42,7 @@ pub(super) fn next(
     }
 }
 
-/// Returns the next run that was not measured before.
+/// Returns the next run that is no repeat of a disturbed run.
 fn next_first_attempt(
     counting: &[Summary],
     plan: &StrategyPlan,

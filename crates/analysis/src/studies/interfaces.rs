@@ -950,7 +950,7 @@ enum Vary {
     Unlike,
     /// Two modes, one deviation above and one below the mean, with a little noise.
     TwoModes,
-    /// Normal noise, and a tenth of the runs lose another 30 %, independently of each other.
+    /// Normal noise, and a tenth of the runs, chosen independently, also lose 30 % of their rate.
     Bursts,
 }
 

@@ -186,7 +186,7 @@ fn deduce_from_row(row: &LayerRow, result: &Measured) -> Option<Deduction> {
             ("device_write_bytes", size as f64),
         ]));
         format!(
-            "{who}, and the device {} in that time. After the final syncs, {} of {} had reached the device \
+            "{who}, and the device does {} a second. After the final syncs, {} of {} had reached the device \
              as {} of {}: {} of the bytes.",
             show_count(device.iops),
             show_counted(issued.ios, "write"),

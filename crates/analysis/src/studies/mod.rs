@@ -53,8 +53,8 @@ pub(crate) trait Conclusion {
         results.iter().collect()
     }
 
-    /// Returns the indices of the results that the headline depends on; `None` if the headline is the number of the
-    /// quoted result whose name it has.
+    /// Returns the indices of the results that the headline depends on; `None` if it depends only on the quoted result that
+    /// has the headline's name.
     fn headline_results(&self) -> Option<&[usize]> {
         None
     }

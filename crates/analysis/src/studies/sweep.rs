@@ -337,7 +337,7 @@ fn find_knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigur
 }
 
 /// Returns the knee of one axis, with all other settings as the winner has them: the value from which larger ones gain
-/// less than the tolerance.
+/// no more than the tolerance. `None` if only the largest value is such a value.
 fn find_knee(
     axis: &str,
     scale: Scale,
@@ -360,7 +360,7 @@ fn find_knee(
         axis: axis.into(),
         value,
         sentence: format!(
-            "No {axis} beyond {} gains more than {} (measured up to {}).",
+            "No {axis} beyond {} gains more than {} (largest value measured: {}).",
             (scale.show)(value),
             show_share(tolerance),
             (scale.show)(last)
@@ -368,7 +368,8 @@ fn find_knee(
     })
 }
 
-/// Computes the change of the reference's rate over the sweep, from a line through the logarithms; `None` with too few runs.
+/// Computes the change of the reference cell's rate over the sweep, from a line through the logarithms of the rates. `None` with too few
+/// runs.
 fn build_reference(grid: &Grid, job: usize, runs: &[CellRun]) -> Option<Reference> {
     let mut at = 0.0;
     let mut points: Vec<(f64, f64)> = Vec::new();
@@ -621,7 +622,7 @@ fn why_unfinished(race: &Race) -> String {
                 .into()
         }
         Some(_) => "no cell could be measured".into(),
-        None => "the search was not ended; `fathom sweep --resume last` continues it".into(),
+        None => "the search is not complete; `fathom sweep --resume last` continues it".into(),
     }
 }
 
@@ -653,16 +654,16 @@ fn rivals_sentence(chosen: Chosen, rivals: &[Setting]) -> String {
     format!(". As fast within the noise: {}{more}", names.join("; "))
 }
 
-/// Explains why a cheaper cell with similar figures is not the answer: `. 8 x 256K direct, io_uring measured 3.0 % more than the best
-/// setting in one run, but had too few runs to confirm that it is as good`.
+/// Explains why a cheaper cell with similar figures is not the answer: `. In one run, 8 x 256K direct, io_uring had a 3.0 % higher rate
+/// than the winner, but had too few runs to confirm that it is as good`.
 fn passed_over_sentence(grid: &Grid, race: &Race, chosen: Chosen) -> String {
     let passed_over = race.passed_over().filter(|_| matches!(chosen, Chosen::Fastest | Chosen::Tied));
     let with_setting = passed_over.and_then(|(cell, lead)| Some((cell, lead, grid.setting(cell.job)?)));
     let Some((cell, lead, setting)) = with_setting else { return String::new() };
     let (measure, share) = (race.measure, race.share(lead));
     let amount = match (measure.is_latency(), share >= 0.0) {
-        (false, true) => format!("{} more", show_share(share)),
-        (false, false) => format!("{} less", show_share(-share)),
+        (false, true) => format!("a {} higher rate", show_share(share)),
+        (false, false) => format!("a {} lower rate", show_share(-share)),
         (true, true) => format!("a {} lower {}", show_share(share), measure.heading()),
         (true, false) => format!("a {} higher {}", show_share(-share), measure.heading()),
     };
@@ -678,11 +679,11 @@ fn passed_over_sentence(grid: &Grid, race: &Race, chosen: Chosen) -> String {
         ", but had too few runs to confirm that it is as good".to_owned()
     } else if race.winner().is_some_and(RacingCell::has_valid_fresh_runs) {
         let better = measure.better_by(&show_share(grid.tolerance));
-        format!("; without the slowest and the fastest runs, the best setting is {better}")
+        format!("; without the slowest and the fastest runs, the winner is {better}")
     } else {
-        ", but the best setting was not measured often enough to compare the two".to_owned()
+        ", but the winner was not measured often enough to compare the two".to_owned()
     };
-    format!(". {} measured {amount} than the best setting in {runs}{why}", name_setting(setting))
+    format!(". In {runs}, {} had {amount} than the winner{why}", name_setting(setting))
 }
 
 /// Names a setting: `8 x 512K direct, io_uring`.
@@ -1071,8 +1072,9 @@ mod tests {
         let (work, cheapest) = (&sweep.works[0], &sweep.cheapest["randread"]);
         assert_eq!((work.chosen, cheapest.setting.depth), (Chosen::Fastest, 32), "{}", work.sentence);
         assert!(work.sentence.starts_with("no setting is more than 3.0 % faster"), "{}", work.sentence);
-        let why = " measured 1.1 % less than the best setting in 3 runs, but had too few runs to confirm that it is as good.";
-        assert!(work.sentence.ends_with(why), "{}", work.sentence);
+        let why =
+            " had a 1.1 % lower rate than the winner, but had too few runs to confirm that it is as good.";
+        assert!(work.sentence.contains(". In 3 runs, ") && work.sentence.ends_with(why), "{}", work.sentence);
     }
 
     #[test]
@@ -1087,13 +1089,14 @@ mod tests {
         let (work, rates) = (&sweep.works[0], [0, 1].map(|at: usize| sweep.cells[at].mb_per_s.unwrap()));
         assert!((rates[0] / rates[1] - 0.9987).abs() < 1e-4, "{rates:?}");
         assert_eq!(sweep.cheapest["randread"].setting.depth, 32, "{}", work.sentence);
-        let lead = " measured 0.1 % less than the best setting in the last 5 of 8 runs";
-        let why = "; without the slowest and the fastest runs, the best setting is more than 3.0 % faster.";
+        let (runs, lead) = (". In the last 5 of 8 runs, ", " had a 0.1 % lower rate than the winner");
+        let why = "; without the slowest and the fastest runs, the winner is more than 3.0 % faster.";
+        assert!(work.sentence.contains(runs), "{}", work.sentence);
         assert!(work.sentence.ends_with(&format!("{lead}{why}")), "{}", work.sentence);
         // The winner has only four fresh runs.
         near.runs.retain(|r| r.start.job != 1 || r.start.repeat < 7);
         let (_, sweep) = judged(&near);
-        let why = ", but the best setting was not measured often enough to compare the two.";
+        let why = ", but the winner was not measured often enough to compare the two.";
         let sentence = &sweep.works[0].sentence;
         assert!(sentence.ends_with(&format!("{lead}{why}")), "{sentence}");
     }
@@ -1106,8 +1109,9 @@ mod tests {
         near.runs.retain(|r| r.start.job != 0 || r.start.repeat < 5);
         let (_, sweep) = judged(&near);
         let sentence = &sweep.works[0].sentence;
-        let lead = " measured a 2.0 % higher mean latency than the best setting in the first 3 of 5 runs";
+        let lead = " had a 2.0 % higher mean latency than the winner";
         let why = ", but had too few runs to confirm that it is as good.";
+        assert!(sentence.contains(". In the first 3 of 5 runs, "), "{sentence}");
         assert!(sentence.ends_with(&format!("{lead}{why}")), "{sentence}");
     }
 

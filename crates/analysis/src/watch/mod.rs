@@ -20,7 +20,7 @@
 //! | rule | condition |
 //! |---|---|
 //! | `at_limit` | the lower bound of the load is 90 to 105 % of the measured capacity |
-//! | `iops_not_throughput` | `at_limit` by a result with requests below 128 KiB, and less than half of the highest measured throughput in that direction, which has requests at least 8 times as large |
+//! | `iops_not_throughput` | `at_limit` by a result with requests below 128 KiB; the load moves less than half of the highest throughput measured in that direction, and the requests of that throughput are at least 8 times as large |
 //! | `twice_does_not_fit` | the lower bound of the load is 55 to 90 % of the measured capacity |
 //! | `at_request_size_limit` | the mean request is at least 95 % of `max_sectors_kb`, and the hardware takes larger ones |
 //!

@@ -76,7 +76,7 @@ impl Engine for Uring {
             engine.try_reads(spec.slot_bytes, "option iopoll: this target cannot be polled")?;
         }
         if options.pages == Pages::Drop {
-            let why = "option dontcache: this kernel (before 6.14) or this file system does not support RWF_DONTCACHE";
+            let why = "option dontcache: the kernel (6.14 or newer is needed) or the file system does not support RWF_DONTCACHE";
             engine.try_reads(spec.slot_bytes, why)?;
         }
         Ok((engine, granted))
@@ -255,14 +255,14 @@ fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
             "use a smaller --depth, or raise ulimit -l",
         ),
         (io::ErrorKind::InvalidInput, Thread::On(_), _) => (
-            "option sqpoll: this CPU does not exist, or this process may not use it",
+            "option sqpoll: this CPU does not exist, or this process is not allowed to use it",
             "type sqpoll alone, or sqpoll=N with a CPU from `taskset -cp $$`",
         ),
         (io::ErrorKind::InvalidInput, _, TaskWork::Deferred) => {
             ("option deferred: this kernel does not support it (Linux 6.1 does)", LEAVE_OUT)
         }
         _ if rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::MFILE) => {
-            ("this process may not open more files", "raise the limit that `ulimit -n` shows")
+            ("this process has reached its limit of open files", "raise the limit that `ulimit -n` shows")
         }
         _ => ("the kernel refuses to set up a ring", SYNC),
     };

@@ -62,7 +62,7 @@ impl Call for Splice {
             null = Some(open.map_err(|e| {
                 io::Error::new(e.kind(), format!("option discard: /dev/null cannot be opened: {e}"))
             })?);
-            granted.used.push("discard: read data do not reach memory".into());
+            granted.used.push("discard: what is read goes to /dev/null, not to memory".into());
         }
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         Ok((Self { arena, targets: Targets::take(spec)?, pipe, null }, granted))
@@ -178,7 +178,7 @@ fn explain_pipe(error: &io::Error, wanted: Option<u64>) -> io::Error {
     let (why, instead) = match (wanted, error.kind()) {
         (Some(bytes), io::ErrorKind::PermissionDenied) => (
             format!(
-                "option pipe: {bytes} bytes exceed a limit that binds without root (sysctl fs.pipe-max-size or fs.pipe-user-pages-soft)"
+                "option pipe: {bytes} bytes exceed a limit for users other than root (sysctl fs.pipe-max-size or fs.pipe-user-pages-soft)"
             ),
             "type a smaller size",
         ),

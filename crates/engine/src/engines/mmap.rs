@@ -144,7 +144,7 @@ fn explain(error: &io::Error) -> io::Error {
         Some(rustix::io::Errno::INVAL) => ("an empty file cannot be mapped", "give it a size first"),
         Some(rustix::io::Errno::NODEV) => ("files of this file system cannot be mapped", SYNC),
         Some(rustix::io::Errno::NOMEM) => {
-            ("the file does not fit the address space or the memory limit", "use a smaller --size")
+            ("the file does not fit into the address space or the memory limit", "use a smaller --size")
         }
         _ => ("the file cannot be mapped", SYNC),
     };

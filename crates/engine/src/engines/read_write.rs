@@ -58,7 +58,7 @@ struct ExtraCalls {
 enum Renewal {
     /// Full length, without allocated blocks.
     Length,
-    /// Full length, with all blocks allocated.
+    /// Full length. All blocks are allocated during the run, before the first write.
     Blocks,
     /// Length 0.
     Nothing,

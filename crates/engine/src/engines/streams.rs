@@ -1,5 +1,5 @@
-//! The engines `stdio`, `fstream` and `std`: the buffered files of the C, C++ and Rust libraries. `fstream` needs the feature `cxx`. `std` is a
-//! plain `File`, or with the option `buffer` a `BufReader` and a `BufWriter` around it.
+//! The engines `stdio`, `fstream` and `std`: the buffered files of the C, C++ and Rust libraries. `fstream` needs the feature `cxx`.
+//! `std` is a plain `File`, or with the option `buffer` a `BufReader` and a `BufWriter` around it.
 //!
 //! Operations use the library's buffer: written data may stay there until the buffer is full, the position jumps or a sync comes. A seek is
 //! needed only if an operation does not continue in the direction and at the offset of the last one. Direct I/O is impossible, since the

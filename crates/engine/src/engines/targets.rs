@@ -1,7 +1,8 @@
-//! The files of an engine that uses plain calls: permission to write, trims and syncs, file positions, and checks of options before the run.
+//! The files of an engine that uses plain calls: permission to write, trims and syncs, file positions, and checks of options before the
+//! run.
 //!
-//! [`check_atomic_writes`] refuses `RWF_ATOMIC` if every write would fail, and [`check_polling`] refuses polling if the kernel would silently
-//! wait for an interrupt.
+//! [`check_atomic_writes`] refuses `RWF_ATOMIC` if every write would fail, and [`check_polling`] refuses polling if the kernel would
+//! silently wait for an interrupt.
 
 use crate::interface::{Granted, LEAVE_OUT, refusal};
 use crate::source::Op;

@@ -140,7 +140,7 @@ struct TargetTurns {
     pass: Vec<u64>,
     /// For each target the bytes that remain of the current pass.
     rest: Vec<u64>,
-    /// Size of the smallest operation.
+    /// Size of the smallest operation in bytes. With fewer bytes left, a pass is over.
     least: u64,
 }
 
@@ -439,8 +439,8 @@ impl Line {
         if self.has_own_positions { kind as usize } else { 0 }
     }
 
-    /// Returns whether the line has none of these: consecutive operations, interleaved or separate
-    /// positions, repeated offsets, runs of one direction, pauses, replies.
+    /// Returns whether the line has none of these: runs of consecutive operations, interleaved or
+    /// separate positions, repeated offsets, runs of one direction, pauses, replies, writes after trims.
     fn is_plain(&self) -> bool {
         let has_reply = self.reply_bytes > 0 || self.pair.is_some();
         let has_runs = self.consecutive > 1 || self.continue_chance.is_some() || self.interleaved > 1;

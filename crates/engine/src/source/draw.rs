@@ -6,10 +6,11 @@
 //! - [`Kinds`], [`Lengths`]: directions and sizes with exact shares; constant ones cost no draw.
 //! - [`Zipf`]: rank k of n with a probability proportional to k^-theta, for any theta from 0. The
 //!   first ranks, and narrow buckets of the other ranks, are drawn from one alias table. The weight
-//!   of a bucket is an upper bound: the weight of the first rank times the width. A rank drawn in
-//!   the bucket is accepted with the probability weight / weight of the first rank (von Neumann's
-//!   rejection). The distribution is exact up to rounding. The usual approximation (Gray et al.,
-//!   "Quickly generating billion-record synthetic databases", 1994) fails from theta 1 on.
+//!   of a bucket is an upper bound: the weight of the bucket's first rank times the bucket's width.
+//!   A rank drawn in the bucket is accepted with the probability of its own weight divided by that
+//!   of the bucket's first rank (von Neumann's rejection). The distribution is exact up to rounding.
+//!   The usual approximation (Gray et al., "Quickly generating billion-record synthetic databases",
+//!   1994) fails from theta 1 on.
 
 use model::job::{Kind, Mix, Sizes};
 use rand::RngExt;

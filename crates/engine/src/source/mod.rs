@@ -82,7 +82,7 @@ pub const LOOK_AHEAD: usize = 64;
 /// worker's start delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Submit this operation. The number is the time at which it was due, in ns.
+    /// Submit this operation. The second field is the time at which it was due, in ns.
     Now(Op, u64),
     /// Submit no operation before this time, in ns.
     At(u64),
@@ -267,7 +267,7 @@ pub struct WrittenBlocks {
 /// The blocks that were already read. Used only if each block is read once.
 struct Distinct {
     blocks: HashSet<(u16, u64, u32)>,
-    /// Number of the first writes that are not drawn yet. At 0, further reads may repeat blocks.
+    /// How many of the `writes` first writes are not drawn yet. At 0, further reads may repeat blocks.
     left: u64,
 }
 
@@ -330,7 +330,8 @@ impl Source for WrittenBlocks {
     }
 }
 
-/// Maximum number of operations between two writes of a mix. With 1 % writes, the probability of more is 10^-43.
+/// Maximum number of operations that are drawn to find the next write of a mix. With 1 % writes, the probability that none of them is a
+/// write is about 10^-44.
 const MAX_BETWEEN_WRITES: usize = 10_000;
 
 /// A source without operations, for engines that are set up outside the hot loop.

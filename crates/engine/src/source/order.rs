@@ -57,7 +57,8 @@ pub(super) enum NextOffset {
 }
 
 impl NextOffset {
-    /// Compiles the order of a line over a span. `target` is the index of the span's target. The caller ensures that operations of these sizes fit.
+    /// Compiles the order of a line over a span. `target` is the index of the span's target. The caller ensures that operations of these
+    /// sizes fit.
     pub(super) fn new(
         line: &Line,
         span: Span,
@@ -341,8 +342,8 @@ pub(super) struct ForwardWalk {
 }
 
 impl Walk {
-    /// Compiles the walk of worker `worker` of `workers`. `fixed` is true if all sizes equal `least`. `shared_position` creates the position that
-    /// interlocked workers share.
+    /// Compiles the walk of worker `worker` of `workers`. `fixed` is true if all sizes equal `least`. `shared_position` creates the
+    /// position that interlocked workers share.
     pub(super) fn new(
         span: Span,
         steps: Steps,

@@ -99,7 +99,7 @@ impl Target {
     }
 }
 
-/// Pieces of a target, each a multiple of the largest operation, so that no operation crosses two pieces.
+/// Pieces of a target. The length of each is a multiple of the size of the largest operation, so that no operation crosses two pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pieces {
     /// Start of each piece in the concatenation of all pieces.
@@ -138,7 +138,7 @@ impl Pieces {
     fn place(&self, offset: u64, length: u64) -> u64 {
         let at = self.starts.partition_point(|s| *s <= offset).saturating_sub(1);
         let (Some(start), Some(place)) = (self.starts.get(at), self.places.get(at)) else { return offset };
-        // Move an operation that would cross into the next piece to the end of its own piece.
+        // If an operation would cross into the next piece, move it back to the end of its own piece.
         let room = (place.end - place.start).saturating_sub(length);
         place.start + (offset - start).min(room)
     }

@@ -154,8 +154,7 @@ fn draw_gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
 }
 
 /// Draws the findings, worst first, and then the lasting messages. Findings and messages together take at most a third of the remaining
-/// rows, rounded up. If there is
-/// room, a blank row follows.
+/// rows, rounded up. If there is room, a blank row follows.
 fn draw_findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     let rows = rest.height;
     let most = if rows < 4 { 1 } else { usize::from(rows.div_ceil(3)) };

@@ -555,8 +555,8 @@ fn page_part(heading: &str, text: &str) -> String {
         [first] => format!("\n**{heading}.** {}\n", item(first)),
         _ => format!("\n**{heading}**\n"),
     };
-    let list: String = items.iter().map(|line| format!("- {}\n", item(line))).collect();
-    if list.is_empty() { title } else { format!("{title}\n{list}") }
+    let list: Vec<String> = items.iter().map(|line| format!("\n- {}", item(line))).collect();
+    if list.is_empty() { title } else { format!("{title}{}\n", list.concat()) }
 }
 
 #[test]

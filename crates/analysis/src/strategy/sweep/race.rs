@@ -1,8 +1,8 @@
 //! A race compares the cells of one work with each other.
 //!
 //! 1. Cells are measured in rounds, each contender once in a round.
-//! 2. After a round, [`Levels`] fits a level for each cell, and the noise. Both give an upper bound on how much faster each cell may be
-//!    than another.
+//! 2. After a round, [`Levels`] fits a level for each cell (its score without the state of the device in each round), and the noise. Both
+//!    give an upper bound on how much faster each cell may be than another.
 //! 3. For each cell, take the highest bound of all other cells. The cell with the lowest of these values is the winner.
 //! 4. The contenders of the next round are the winner and the cells that may be faster by more than the tolerance.
 //!    Without such cells, the race is decided. While too few cells were repeated to know the noise, all cells are contenders.
@@ -24,7 +24,8 @@ const MAX_CANDIDATES: usize = 20;
 /// A cell with as much memory as the winner is cheaper if it uses less than this share of the winner's CPU time.
 const CHEAPER_CPU_SHARE: f64 = 0.9;
 
-/// The target has changed if the winner's fresh runs are slower than its slowest run in the race by more than this, as a logarithm.
+/// The target counts as slower only if the winner's fresh runs are slower than the winner's slowest run of the race by more than this, as a
+/// logarithm.
 const MIN_SLOWDOWN: f64 = 0.1;
 
 /// Fresh runs of a winner and of each setting that it is compared with: enough for a useful interval.
@@ -399,8 +400,8 @@ impl Race {
         Some(equal.min_by(|a, b| a.compare_cost(b)).unwrap_or(winner))
     }
 
-    /// Whether the fresh runs of a cell are slower than those of the winner by no more than the tolerance. `false` if one of the two has
-    /// too few of them.
+    /// Whether the fresh runs of a cell are slower than those of the winner by no more than the tolerance. `false` if one of the two cells
+    /// has too few fresh runs, or a failed run.
     fn is_as_fast(&self, cell: &RacingCell, winner: &RacingCell) -> bool {
         [cell, winner].iter().all(|one| one.has_valid_fresh_runs())
             && trimmed_mean(&cell.fresh_scores) >= trimmed_mean(&winner.fresh_scores) - self.tolerance
@@ -418,8 +419,8 @@ impl Race {
         leads.filter(|(_, lead)| *lead >= -self.tolerance).max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Returns the cells that are measured after the race, each with the number of fresh runs that it needs. After the
-    /// time is up, only the winner.
+    /// Returns the cells that are measured after the race, each with the total number of fresh runs that it needs. After the
+    /// time is up, returns only the winner.
     pub(super) fn cells_for_fresh_runs(&self, is_time_up: bool) -> Vec<(&RacingCell, usize)> {
         let Some((decision, winner)) = self.decision.as_ref().zip(self.winner()) else { return Vec::new() };
         if is_time_up {
@@ -468,8 +469,8 @@ fn mean_of<'s>(
 /// Allowed chance that any statement about a race is wrong.
 const MAX_ERROR: f64 = 0.05;
 
-/// Each judgement may err with a probability of [`MAX_ERROR`] divided by the number of cells plus this, because a race is judged after each
-/// round and not only at its end.
+/// Added to the number of cells: each judgement may err with a probability of [`MAX_ERROR`] divided by the sum, because a race is judged
+/// after each round and not only at its end.
 const EXTRA_JUDGEMENTS: f64 = 4.0;
 
 /// A trimmed mean leaves out the slowest and the fastest runs of a cell: at either end, the number of runs divided by this.
@@ -511,7 +512,7 @@ pub(super) struct ScoredRun {
     score: f64,
 }
 
-/// The level of a cell.
+/// The level of a cell: the score that its runs have without the states of the rounds.
 #[derive(Clone, Copy, Debug)]
 struct Level {
     value: f64,

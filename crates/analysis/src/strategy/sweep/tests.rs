@@ -18,7 +18,7 @@ fn setting(block_kib: u32, depth: u32, rw: &str) -> Setting {
 /// The true rate of a setting.
 type Truth = fn(&Setting) -> f64;
 
-/// The sizes and counts of CCSIO below its cap, for some works.
+/// The block sizes and depths of CCSIO Benchmark, for some works. Leaves out settings above the benchmark's limit for buffers.
 fn grid(works: &[&str], search: Search) -> Grid {
     let mut cells = Vec::new();
     for work in works {
@@ -200,7 +200,7 @@ struct Shares {
     far: f64,
     /// No cell may be faster by more than the tolerance.
     decided: f64,
-    /// The target is reported as changed.
+    /// The target is reported to have become slower.
     fallen: f64,
     /// Mean bound, as a share.
     bound: f64,

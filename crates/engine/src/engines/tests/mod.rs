@@ -1,5 +1,5 @@
-//! Tests of every engine in the table on real files: data, results, capabilities, refusals. Engines that cannot run here print `SKIPPED` with the
-//! reason.
+//! Tests of every engine in the table on real files: data, results, capabilities, refusals. Engines that cannot run here print `SKIPPED`
+//! with the reason.
 
 mod options;
 mod without_data;
@@ -253,7 +253,7 @@ fn a_read_across_the_end_is_short_and_one_after_it_is_empty() {
 #[test]
 fn a_failed_operation_returns_its_errno_and_the_next_one_works() {
     everywhere(|entry, place, cache| {
-        // Every interface fails in the same way on a write-only descriptor, because such a file cannot even be mapped.
+        // Reads from a write-only descriptor fail in every interface: with EBADF, or with mmap already at set-up.
         let Some(file) = scratch(place, cache, true) else { return };
         let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
         let only_writes = File::options().write(true).open(path).unwrap_or_else(|e| panic!("{e}"));
