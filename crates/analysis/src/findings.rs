@@ -372,21 +372,35 @@ pub fn find_invalid_before_run(record: &Record, accept: &[CheckId]) -> Option<In
     cases.retain(|case| !case::is_refused(record, case));
     let invalid: Vec<(&Case, &Check, Detail)> =
         cases.iter().filter_map(|case| find_invalidating_check(record, case, accept)).collect();
-    let (case, check, found) = invalid.first()?;
-    let names: Vec<String> = invalid.iter().map(|(case, ..)| case.name.clone()).collect();
-    let id = check.id;
-    let what = format!("{id} {} invalidates {} before the first run", check.name, join_names(&names));
-    let why = format!("{}: {}", describe_targets(case), found.sentence);
-    let fix = found.fix.as_deref().unwrap_or(check.fix);
+    invalid.first()?;
+    let by_check = |id: CheckId| invalid.iter().filter(move |(_, check, _)| check.id == id);
+    let (mut what, mut why) = (Vec::new(), Vec::new());
+    for id in NEED_NO_RUN {
+        let Some((case, check, found)) = by_check(id).next() else { continue };
+        let names: Vec<String> = by_check(id).map(|(case, ..)| case.name.clone()).collect();
+        what.push(format!("{id} {} invalidates {}", check.name, join_names(&names)));
+        why.push((
+            format!("{}: {}", describe_targets(case), found.sentence),
+            found.fix.as_deref().unwrap_or(check.fix),
+        ));
+    }
+    let what = format!("{} before the first run", join_names(&what));
     let ids: BTreeSet<CheckId> = invalid.iter().map(|(_, check, _)| check.id).collect();
     let plan = &record.header.plan;
     let typed = typed_acceptance(&measuring_command(&plan.command, plan.fleet_rank.is_some()), &ids);
     Some(if invalid.len() == cases.len() {
+        let why: Vec<String> = why.iter().map(|(why, fix)| format!("{why} {fix}")).collect();
+        let why = why.join(" ");
         InvalidBeforeRun::All(format!(
-            "{what}, so nothing was measured. {why} {fix} To measure all the same, type {typed}."
+            "{what}, so nothing was measured. {why} To measure all the same, type {typed}."
         ))
     } else {
-        InvalidBeforeRun::Some(format!("{what}. {why} Type {typed} to see the number all the same."))
+        let why: Vec<String> = why.into_iter().map(|(why, _)| why).collect();
+        let number = if invalid.len() == 1 { "the number" } else { "the numbers" };
+        InvalidBeforeRun::Some(format!(
+            "{what}. {} Type {typed} to see {number} all the same.",
+            why.join(" ")
+        ))
     })
 }
 
@@ -567,6 +581,30 @@ fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_wr
         matches!(find_invalid_before_run(&phases, &[]), Some(InvalidBeforeRun::Some(_))),
         "another target, whose writes have a number"
     );
+}
+
+#[test]
+fn each_result_that_is_known_to_be_invalid_is_named_with_its_own_check() {
+    let mut record = prepared(&Fixture { hole_share: 1.0, ..Fixture::honest() }, |_| ());
+    let zeros = prepared(&Fixture::honest(), |s| {
+        let probe = s.targets[0].probe.as_mut().unwrap().as_mut().unwrap();
+        probe.zero_blocks = probe.first_ns.len() as u64;
+    });
+    let state = |record: &Record| {
+        let snapshot = record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare).unwrap();
+        snapshot.targets[0].clone()
+    };
+    record.header.plan.targets.push(record.header.plan.targets[0].clone());
+    let place = record.header.hosts[0].places[0].clone();
+    record.header.hosts[0].places.push(place);
+    let snapshot = record.evidence.iter_mut().find(|s| s.moment == Moment::AfterPrepare).unwrap();
+    snapshot.targets.push(state(&zeros));
+    let mut job = record.header.plan.jobs[0].clone();
+    job.phases[0].streams[0].targets = vec![1];
+    record.header.plan.jobs.push(job);
+    let Some(InvalidBeforeRun::All(why)) = find_invalid_before_run(&record, &[]) else { panic!("not known") };
+    assert!(why.starts_with("A04 HOLES_READ invalidates ") && why.contains(" and A05 "), "{why}");
+    assert!(why.contains("returns zeros") && why.ends_with("--accept A04 --accept A05."), "{why}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use crate::findings::CaseAnswers;
 use crate::strategy::disturbed::{find_neighbour, is_disturbance_the_rule};
 use model::plan::Plan;
-use model::record::{Attempt, Pairing, Preconditioned, Record, Rounds, Run, RunEnding};
+use model::record::{Attempt, Disturbance, Pairing, Preconditioned, Record, Rounds, Run, RunEnding};
 use model::report::{Ending, Quick, StoredFile};
 use model::units::{show_bytes, show_counted, show_ns, show_rate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,8 +150,25 @@ fn describe_disturbed_runs(record: &Record) -> Option<String> {
             if repeats == 1 { "was" } else { "were" }
         ),
     };
-    (hit > 0)
-        .then(|| format!("other load disturbed {hit} of {}; {repeated}", show_counted(all as u64, "run")))
+    let cause = name_disturbance(record);
+    (hit > 0).then(|| format!("{cause} disturbed {hit} of {}; {repeated}", show_counted(all as u64, "run")))
+}
+
+/// Names what disturbed the runs of a session.
+pub(crate) fn name_disturbance(record: &Record) -> &'static str {
+    let is_limit = |d: &Disturbance| matches!(d, Disturbance::LimitChanged { .. });
+    let found = || {
+        record
+            .all_attempts()
+            .into_iter()
+            .filter_map(|run| run.disturbed.as_ref())
+            .flat_map(|d| &d.disturbances)
+    };
+    match (found().any(is_limit), found().any(|d| !is_limit(d))) {
+        (true, false) => "a changed limit",
+        (true, true) => "other load or a changed limit",
+        (false, _) => "other load",
+    }
 }
 
 /// Returns the warnings about a busy machine, for the top of the report; empty if the machine was idle enough.
@@ -163,11 +180,11 @@ pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
         out.push(format!("{}{repeats}.", neighbour.sentence()));
     }
     if is_disturbance_the_rule(&attempts, 0) {
-        out.push(
-            "this machine is not idle: other load disturbed a third of all attempts or more, too many to repeat. \
-             Stop the other load (see iotop -o, top), or measure at another time."
-                .into(),
-        );
+        out.push(format!(
+            "this machine is not idle: {} disturbed a third of all attempts or more, too many to repeat. \
+                 Stop the other load (see iotop -o, top), or measure at another time.",
+            name_disturbance(record)
+        ));
     }
     out
 }

@@ -17,7 +17,7 @@ use model::comparison::{Comparison, GateOutcome};
 use model::payload::split_mix;
 use model::plan::{Plan, Strategy};
 use model::report::{AnswerWord, Report};
-use model::units::{show_rate, show_share};
+use model::units::{show_counted, show_rate, show_share};
 use stats::intervals;
 use stats::sample::variance;
 use stats::steady_state::{DRIFT, WINDOW, is_steady};
@@ -134,10 +134,11 @@ pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<Stri
         format!("{job}: steady after {rounds} rounds, of which the last {WINDOW} count. {by_round}")
     } else {
         format!(
-            "{job}: not steady within {rounds} rounds: the rate may still drift by {} % or more over {WINDOW} of them. \
+            "{job}: not steady within {}: the rate may still drift by {} % or more over {WINDOW} rounds. \
              The result uses the last {}. {by_round}",
+            show_counted(rounds as u64, "round"),
             DRIFT * 100.0,
-            rounds.min(WINDOW)
+            if rounds == 1 { "one".to_owned() } else { rounds.min(WINDOW).to_string() }
         )
     })
 }

@@ -241,7 +241,8 @@ pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
             (fewest.to_string(), more)
         }
     };
-    let first = format!("each test ran {first} times on every target");
+    let first = if first == "1" { "once".to_owned() } else { format!("{first} times") };
+    let first = format!("each test ran {first} on every target");
     let end = match (open, plan.budget_ns) {
         (0, _) | (_, None) => String::new(),
         (_, Some(budget_ns)) => {

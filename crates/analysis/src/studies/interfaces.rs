@@ -9,6 +9,7 @@
 use super::{Conclusion, Question};
 use crate::case::{Case, CaseRun, share};
 use crate::findings::CaseAnswers;
+use crate::notes::name_disturbance;
 use crate::threshold::CANNOT_TELL_ABOVE;
 use crate::verdict::{Judged, ReportHead, why_without};
 use model::Known;
@@ -390,8 +391,9 @@ fn explain_few_runs(record: &Record) -> String {
     match (plan.budget_ns, disturbed) {
         (Some(_), 0) => "the time was up too early; type a longer --budget".into(),
         (Some(_), _) => format!(
-            "the time was up too early, and other load disturbed {disturbed} of {}; type a longer --budget, or measure when the machine \
+            "the time was up too early, and {} disturbed {disturbed} of {}; type a longer --budget, or measure when the machine \
              is quiet",
+            name_disturbance(record),
             show_counted(record.runs.len() as u64, "run")
         ),
         (None, _) => "not all runs were complete".into(),
