@@ -22,7 +22,7 @@ pub struct Request {
     pub command: Vec<String>,
     /// What to measure.
     pub work: Work,
-    /// Settings of the job, which has at least one phase with one stream, except in the default.
+    /// Settings of the job, which has at least one phase with one stream, unless the request is the default.
     /// For a profile they apply to all of its tests.
     pub job: JobSpec,
     /// Where the job was read from; `None` if the job consists only of flags. The flags are already

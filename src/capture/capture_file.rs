@@ -55,7 +55,7 @@ pub(crate) fn each_block(reader: &mut Reader<BufReader<File>>, mut take: impl Fn
 /// Prints the profile of a capture, or with `--events` its requests.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the capture cannot be read, [`Failure::Refused`] if it cannot be printed.
+/// [`Failure::Usage`] if the capture cannot be read, [`Failure::Refused`] if the output cannot be written.
 pub fn show(request: &CaptureRequest) -> Result<ExitCode, Failure> {
     if request.events { list(request) } else { profile(request) }
 }
@@ -73,7 +73,7 @@ pub(crate) fn exit_code(file: &Path, damage: Option<&str>, was_used: &str) -> Ex
 /// Checks the output files for this kind of report, before anything runs. No file may replace the capture.
 ///
 /// # Errors
-/// [`Failure::Usage`] if no format has the extension of a file, or a file may not be written.
+/// [`Failure::Usage`] if no format has the extension of a file. Also as [`output::decide_all`].
 pub(crate) fn decide_outputs<K: ReportKind>(
     outputs: &[PathBuf],
     replace: Replace,
@@ -194,7 +194,7 @@ impl Write for Standard {
 /// capture.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the capture cannot be read or the name is taken, [`Failure::Refused`] if it cannot be written.
+/// [`Failure::Usage`] if the capture cannot be read or the name of the log is taken, [`Failure::Refused`] if the log cannot be written.
 pub fn export(capture: &Path, to: &Path, replace: Replace) -> Result<ExitCode, Failure> {
     let mut to = to.to_owned();
     if to.is_dir() {

@@ -45,8 +45,8 @@ const JOB_FILE: &str = "job.toml";
 /// of the capture.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the capture cannot be read or has nothing to fit, or the name is taken;
-/// [`Failure::Refused`] if the file cannot be written. With `--check` also the failures of
+/// [`Failure::Usage`] if the capture cannot be read or has nothing to fit, or the name of the job file is taken;
+/// [`Failure::Refused`] if the job file cannot be written. With `--check` also the failures of
 /// `fathom capture` and `fathom run`.
 pub fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
     if let Some(target) = &args.target {
@@ -247,7 +247,7 @@ fn not_started(error: io::Error) -> Failure {
     ))
 }
 
-/// Allowed difference of a rate, as a share of the captured rate. The next four constants are the allowed differences of other figures.
+/// Allowed difference of a rate, as a share of the captured rate. The next four constants are the same for other figures.
 const RATE: f64 = 0.02;
 const BYTES: f64 = 0.03;
 const FLUSHES: f64 = 0.05;

@@ -43,8 +43,8 @@ struct Outcome {
 /// Captures the requests of the target, or converts another tool's trace. Prints the outcome.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the target has no single device, or the file may not be written; [`Failure::Refused`] if the
-/// machine does not allow it.
+/// [`Failure::Usage`] if the target has no single device; [`Failure::Refused`] if the machine does not allow the capture. Also as
+/// [`Rules::decide`] for the output file.
 pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     if args.time == Some(0) {
         return Err(Failure::Usage("--time 0 captures nothing; type 60s, or leave --time out".into()));

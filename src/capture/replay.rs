@@ -102,7 +102,8 @@ impl Rows {
 /// Reads a capture or a trace to its end, and returns its figures.
 ///
 /// # Errors
-/// [`Failure::Usage`] if it cannot be read.
+/// [`Failure::Usage`] if the file cannot be opened, has an unknown format or cannot be replayed; [`Failure::Refused`] if reading a trace
+/// fails.
 pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
     let rows = Rows::open(path)?;
     let origin = rows.origin().clone();
@@ -135,7 +136,7 @@ pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
 /// 1. The pass ends when the source is dropped.
 ///
 /// # Errors
-/// [`Failure::Refused`] if the capture differs from the planned one, or no thread can be started.
+/// As [`scan`]. Also [`Failure::Refused`] if the file differs from the planned one, or no thread can be started.
 pub(crate) fn source(
     replay: &Replay,
     depth: u32,

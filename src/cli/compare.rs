@@ -50,7 +50,7 @@ pub struct Args {
     /// Compared with A, each separately
     #[arg(required = true)]
     b: Vec<String>,
-    /// Smallest difference that matters, in percent. Sets the margin and the tolerance, but never below 1 %, or 2 % for percentiles
+    /// Smallest difference that matters, in percent: sets the margin and the tolerance, each to at least 1 %, or 2 % for percentiles
     /// [default: a margin of 5 for one session against one, otherwise 1; a tolerance of 5, or 10 from p99 on]
     #[arg(long, value_name = "PERCENT", help_heading = WHAT, value_parser = parse_share)]
     margin: Option<f64>,
@@ -89,7 +89,7 @@ impl Args {
     /// Compares, prints, and returns the exit code.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if flags conflict, a side is not a session or report, or two sides share one.
+    /// [`Failure::Usage`] if flags conflict, a side is not a session or report, or a measurement is named twice.
     pub fn compare(self) -> Result<ExitCode, Failure> {
         let options = self.options()?;
         let typed = std::iter::once(&self.a).chain(&self.b);

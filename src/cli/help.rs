@@ -297,7 +297,7 @@ fn terms_of_reports_are_in_the_glossary() {
 
 #[test]
 fn a_term_with_two_entries_has_both() {
-    // One entry is a part of a run, the other a word for how the rate changes.
+    // The glossary has two entries: a part of a run, and a word for how the rate changes.
     let meaning = find_term("warm-up").unwrap_or_default();
     assert!(
         meaning.lines().count() == 2 && meaning.contains("\nWarm-up: the first part of a run"),

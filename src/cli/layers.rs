@@ -9,13 +9,13 @@ use std::path::PathBuf;
 
 /// Run the same workload at every layer of a target to show what each layer costs: devices, file system, page cache.
 ///
-/// The workload is 8 KiB random reads and writes unless --bs and --rw change it. It runs on each block device below that can be opened
-/// (reads only), then in three ways through the file system: with direct I/O, with direct I/O and a sync in each write, and through the
-/// page cache. The report has the device's own counts next to fathom's. A device below is read at the blocks in which the file is
-/// stored. If these blocks are unknown (btrfs, volumes, RAID), its row is omitted with the reason.
+/// The workload is 8 KiB random reads and writes unless --bs and --rw change it. It runs on each block device in the target's stack that
+/// can be opened (reads only), then in three ways through the file system: with direct I/O, with direct I/O and a sync in each write, and
+/// through the page cache. The report has the device's own counts next to fathom's. A device is read at the blocks in which the file is
+/// stored. If these blocks are unknown (btrfs, volumes, RAID), the row of the device is omitted with the reason.
 ///
-/// By default the kernel writes dirty pages to the device after half a minute. With --time 36s, buffered
-/// writes include this.
+/// By default the kernel writes dirty pages to the device after half a minute. With --time 36s, the figures of
+/// buffered writes include this write-back.
 ///
 /// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]

@@ -108,7 +108,7 @@ const RETIRED: [(&str, &str); 3] = [
 /// Extension of programs on Windows, which copied command lines may have.
 const WINDOWS_EXTENSION: &str = ".exe";
 
-/// Returns the tool that a word names; `None` if it names no tool that fathom imitates or once did.
+/// Returns the tool that a word names; `None` if fathom neither imitates such a tool nor once did.
 fn find_tool(word: &OsString) -> Option<&'static str> {
     let word = word.to_str()?;
     let word = word.strip_suffix(WINDOWS_EXTENSION).unwrap_or(word);

@@ -199,7 +199,7 @@ const FILES: [(&str, &str); 5] = [
 #[rustfmt::skip]
 const EXAMPLES: [(&str, &str); 34] = [
     ("fathom bench", "Measures the current directory in about a minute and a half."),
-    ("fathom bench --quick /srv/data", "Measures another directory in ten seconds, without intervals."),
+    ("fathom bench --quick /srv/data", "Measures another directory in ten seconds, without confidence intervals."),
     ("fathom run --rw randread --bs 4k --depth 32 /dev/nvme0n1", "Reads a device without changing it."),
     ("fathom run job.toml /srv/data -o report.html", "Runs a job file and writes a page with plots."),
     ("fathom layers /srv/data", "Measures each layer from the device to the page cache."),

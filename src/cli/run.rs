@@ -151,7 +151,8 @@ fn detect_language(path: &Path) -> Option<&'static Language> {
             Some(tool) => dialect::language_of_tool(tool),
             None => named.filter(|_| !content.contains(&0)),
         },
-        // Return the language by name for a file that cannot be read or, if it is fathom's, is too large: reading the file gives the error.
+        // Return the language of the name if the file cannot be read, or is too large for a job file of fathom: reading the file later
+        // reports the error.
         Small::Large => named.filter(|language| language.tool == Tool::Fathom),
         Small::Unreadable => named,
         Small::NotRegular => None,

@@ -36,10 +36,10 @@ pub struct Args {
     /// Captures: print the requests, one per line
     #[arg(long, help_heading = WHAT)]
     events: bool,
-    /// Captures: leave out requests issued earlier than this time from the beginning of the capture
+    /// Captures: leave out requests issued before this time, counted from the beginning of the capture
     #[arg(long, help_heading = WHAT, value_name = "DURATION", value_parser = parse_duration_ns)]
     from: Option<u64>,
-    /// Captures: leave out requests issued at this time from the beginning of the capture, or later
+    /// Captures: leave out requests issued at or after this time, counted from the beginning of the capture
     #[arg(long, help_heading = WHAT, value_name = "DURATION", value_parser = parse_duration_ns)]
     to: Option<u64>,
     /// Captures: only requests of tasks with this name, or of this thread or process

@@ -858,7 +858,7 @@ fn explain_handling(tool: Tool, option: &ToolOption, typed: &str) -> String {
     }
 }
 
-/// Options of ioping, each with fathom's key. Without a value of the key, the number in the next word is the value.
+/// Options of ioping: the letter, fathom's key, and the key's value; `None` if the next word has the value.
 const IOPING: [(&str, &str, Option<&str>); 8] = [
     ("s", "bs", None),
     ("S", "size", None),

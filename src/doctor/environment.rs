@@ -203,7 +203,7 @@ fn check_own_cgroup(observation: &Observation) -> Known<DoctorAnswer> {
     let user = observation.machine.user_id;
     let delegated = ", or use a delegated cgroup: systemd-run --user --scope -p Delegate=yes fathom ...";
     let sentence = format!(
-        "Cannot be created: {why}. fathom then takes the traffic of a device minus its own as that of others."
+        "Cannot be created: {why}. fathom then counts all traffic of a device that is not fathom's own as that of others."
     );
     problem(Severity::Note, sentence, format!("{}{}", advice(user), if user == 0 { "" } else { delegated }))
 }
@@ -274,7 +274,7 @@ const CPU_FROM: f64 = 0.1;
 const AVAILABLE_FROM: f64 = 0.05;
 /// Largest number of process names shown.
 const MAX_NAMES: usize = 3;
-/// Minimum share of a load that a process causes if the answer names it.
+/// The answer names a process only if the process causes at least this share of the load.
 const NAMED_FROM: f64 = 0.1;
 /// If the visible processes cause less than this share of a load, the answer names other causes.
 const EXPLAINED_FROM: f64 = 0.5;
@@ -335,7 +335,7 @@ fn sum_traffic(observation: &Observation) -> Known<BlockFlow> {
 
 /// A load, to find the processes that cause it.
 struct Load {
-    /// The whole load, in the unit of `by`.
+    /// The whole load, in the unit in which `by` returns a part of it.
     total: u64,
     /// What the processes did, as a verb.
     did: &'static str,

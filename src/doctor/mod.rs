@@ -6,8 +6,7 @@
 //!    without a measurement, that check gives the answer, with its own thresholds ([`Idle`]).
 //!
 //! Nothing is measured or changed, except that the kernel writes back dirty bytes of the target, at most `MAX_DIRTY_BYTES`, when the extents
-//! of the target are read. Fixes are commands for
-//! the user to type.
+//! of the target are read. Fixes are commands for the user to type.
 
 mod environment;
 mod storage;

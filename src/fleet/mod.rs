@@ -156,7 +156,7 @@ impl Fleet {
         several!(self, hosts => hosts.name(rank as usize), alone => "this host".into())
     }
 
-    /// Returns how this host shows results: rank 0 as requested, other ranks not at all.
+    /// Returns how this host shows results: rank 0 as requested, other ranks without progress and output files.
     pub fn showing(&self, showing: Showing) -> Showing {
         if self.reports_results() {
             return showing;

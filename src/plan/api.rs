@@ -53,7 +53,7 @@ const LONGEST_NS: u64 = 500_000_000;
 const LONGEST_IN_BUDGET_NS: u64 = 2_000_000_000;
 /// Runs of each job: the fewest with a confidence interval, the usual number, and the most.
 const RUNS: [u32; 3] = [FEWEST_RUNS as u32, 5, 10];
-/// While the budget lasts, all jobs of a work get another round if half of the 95 % interval of one of them is wider than this share of its
+/// While the budget lasts, all jobs of a work get another round if half of one job's 95 % interval is wider than this share of that job's
 /// mean.
 const NARROW: f64 = 0.10;
 /// Most runs of a job, as a multiple of the planned ones.

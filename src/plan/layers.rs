@@ -168,8 +168,8 @@ impl Setup<'_> {
         Ok(())
     }
 
-    /// Adds one cache mode at the place itself. Returns the index of its job; `None` if it cannot
-    /// be measured, which is noted with the reason.
+    /// Adds a layer that accesses the target itself in this cache mode. Returns the index of its job; `None` if the layer
+    /// cannot be measured, which is noted with the reason.
     fn add_layer(
         &self,
         rw: Rw,

@@ -33,7 +33,7 @@ const OF_TESTS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers"];
 const OF_FREE_WORKERS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--shift-hosts"];
 /// Settings that tests define if they use a part of the target.
 const OF_SIZED: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers", "--size"];
-/// Settings that tests define if they also define their data, and each run ends when the whole span is written and read.
+/// Settings that tests define if each run writes the whole span once, reads it back, and then ends. Such tests also define their data.
 const OF_REWRITES: &[&str] =
     &["--rw", "--mix", "--bs", "--depth", "--workers", "--size", "data", "--time", "--warmup"];
 

@@ -91,8 +91,8 @@ pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>
     Ok(Some(ReplayPlan { replay, files }))
 }
 
-/// Twice the most operations in flight in the original, at least [`MIN_DEPTH`]. The limit on buffers
-/// lowers this, but not below the original's number or [`MIN_DEPTH`], whichever is smaller.
+/// Twice the largest number of operations in flight in the original, from [`MIN_DEPTH`] to [`MAX_DEPTH`]. [`MAX_BUFFER_BYTES`] lowers this,
+/// but not below the original's number or [`MIN_DEPTH`], whichever is smaller.
 fn default_depth(replay: &Replay) -> u32 {
     let twice = replay.original.depth_max.saturating_mul(2).clamp(MIN_DEPTH, MAX_DEPTH);
     let most = MAX_BUFFER_BYTES / u64::from(replay.largest_bytes.max(1));
@@ -115,7 +115,7 @@ fn shares(original: &Original) -> Mix {
     Mix { read_percent, trim_percent }
 }
 
-/// Smallest and largest size of each direction, at most `largest`: only trims can be larger, and a trim has no buffer.
+/// Smallest and largest size of each direction, reduced to `largest`. Only sizes of trims can be larger than that: trims have no buffer.
 fn size_ranges(original: &Original, largest: u32) -> PerKind<Sizes> {
     let range = |kind: Kind| {
         let Some([least, most]) = original.for_kind(kind).map(|kind| kind.sizes) else {

@@ -306,7 +306,8 @@ impl Measurement {
     }
 }
 
-/// Length of the intervals of a phase, in ns. It divides the periods of stop rules and of the workers' separate reports.
+/// Length of the intervals of a phase, in ns. The periods of stop rules and of the workers' separate reports are multiples of this length,
+/// if possible.
 pub(crate) fn interval_ns(phase: &Phase) -> u64 {
     // A replay has no planned end, but the length of its capture is known.
     let replayed = phase.streams.iter().filter_map(|s| s.replay.as_ref()?.expected_ns()).min();

@@ -199,7 +199,7 @@ struct Sleeper {
     workers: Known<Sampler>,
     /// When the thread's CPU wait was last read.
     read_at: Instant,
-    /// The CPU wait at that time, in ns.
+    /// The thread's CPU wait at `read_at`, in ns.
     waited_ns: u64,
 }
 

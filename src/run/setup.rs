@@ -543,8 +543,8 @@ impl Measurement {
             .try_fold(0_u64, |sum, o| Ok(sum + o.system_calls.ok_or("the system calls were not counted")??))
     }
 
-    /// Runs the first phase of a job on evicted targets, for at most 2 s and, apart from the fewest operations of a trial, at most `bytes`
-    /// bytes.
+    /// Runs the first phase of a job on evicted targets, for at most [`TRIAL_TIME_NS`], and for at most `bytes` bytes or
+    /// [`TRIAL_OPERATIONS`] operations, whichever is more.
     fn try_job(&self, job: usize, bytes: u64, counts_calls: bool) -> Result<Vec<WorkerOutcome>, CannotBegin> {
         let phase = self
             .plan

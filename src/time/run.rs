@@ -457,8 +457,8 @@ fn byte_sources(words: &[String], stdin: Stream) -> Vec<String> {
     values.chain(input.as_deref()).filter(is_source).map(str::to_owned).collect()
 }
 
-/// Returns the busiest processes other than fathom from the sample `before`, which was taken
-/// shortly after the start of the run, until now.
+/// Returns the busiest processes other than fathom. Their work counts since the sample `before`, which was
+/// taken shortly after the start of the run.
 fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
     let Ok(after) = Processes::sample(root) else { return Vec::new() };
     let mut busy = after.busy_since(before);

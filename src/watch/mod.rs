@@ -421,7 +421,7 @@ impl Device {
         }
     }
 
-    /// Describes where the limit of the device was measured, or why it is unknown. `None` for a partition or memory.
+    /// Describes which sessions measured the limits of the device, or why the limits are unknown. `None` for a partition or memory.
     fn describe_limit(&self) -> Option<String> {
         let known = match self.limits.as_ref()? {
             Err(why) => return Some(format!("{}: {why}", self.shown.name)),

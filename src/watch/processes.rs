@@ -456,7 +456,7 @@ impl Events {
         Self { wanted: true, by_thread, ..Self::none() }
     }
 
-    /// Records these devices from now on. Returns a remark if the recording fails or is the first one.
+    /// Records these devices from now on. Returns a remark if this fails, and at the first recording.
     pub(super) fn follow(&mut self, devices: &[(String, TracedDevice)]) -> Option<String> {
         let is_full = self.recording.as_ref().is_ok_and(|recording| recording.events.is_full());
         if !self.wanted || devices.is_empty() || (self.devices == devices && !is_full) {

@@ -134,7 +134,7 @@ impl Output<'_> {
         (self.put)(row, &self.names)
     }
 
-    /// Writes a row for an operation in bytes. A partly touched sector counts as touched.
+    /// Writes a row for an operation whose offset and length are in bytes. A partly touched sector counts as touched.
     fn put_operation(
         &mut self,
         at_ns: u64,
@@ -219,7 +219,7 @@ impl Paired {
         if self.merge.waiting.len() < ORDERED_AT_ONCE {
             return Ok(());
         }
-        // The later half waits for events of other CPUs.
+        // The newer half stays, because events of other CPUs that come later in the file may belong between its events.
         self.pair(ORDERED_AT_ONCE / 2, into)
     }
 

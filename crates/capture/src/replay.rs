@@ -183,7 +183,7 @@ impl Operations {
 
 /// Minimum number of operations for a task to have its own lane.
 const MIN_LANE_OPERATIONS: u64 = 16;
-/// Maximum number of operations in flight that are counted.
+/// If more operations are in flight, this number is counted instead.
 const MAX_IN_FLIGHT: usize = 1 << 16;
 /// Maximum number of low bits that are 0 in an alignment: alignments above 1 MiB count as 1 MiB.
 const MAX_ALIGNMENT_BITS: u32 = 11;
@@ -395,7 +395,7 @@ impl Load {
 const BLOCK_SECTORS: u64 = 8;
 /// Maximum number of extents. Beyond it, neighbouring extents merge into larger and larger blocks.
 const MAX_EXTENTS: usize = 1 << 20;
-/// Extents that are collected before they are sorted.
+/// Number of extents that are collected before they are sorted.
 const MAX_GATHERED: usize = MAX_EXTENTS * 2;
 
 /// Touched extents.

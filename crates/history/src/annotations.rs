@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Maximum size of an annotation file in bytes, far above any real one. A larger file is no annotation file.
+/// Maximum size of an annotation file in bytes. Real annotation files are far smaller.
 const ANNOTATION_BYTES_MAX: u64 = 16 << 20;
 
 /// Returns the annotations of a session. If they cannot be read, warns and returns none.
@@ -70,11 +70,11 @@ pub enum Change {
     Note(String),
 }
 
-/// Changes the annotations of a session, and prints its tags and the number of its notes.
+/// Changes the annotations of a session. Prints the session's id, its tags and the number of its notes.
 ///
 /// # Errors
 ///
-/// [`Failure::Usage`] for an invalid change, [`Failure::Refused`] if the file cannot be written.
+/// [`Failure::Usage`] for an invalid change, or if no session or several have the name; [`Failure::Refused`] if the file cannot be written.
 pub fn annotate(name: &str, change: &Change) -> Result<ExitCode, Failure> {
     let session = find_session(name)?;
     if !files::begins_with(&session, MAGIC.as_bytes()) {

@@ -31,7 +31,8 @@ const NAME: &str = "history.db";
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Number of sessions that are read before their entries are written. A kill loses at most one batch.
 const BATCH_SESSIONS: usize = 200;
-/// With at least this many new sessions, fathom reports that it reads them.
+/// With at least this many new sessions, fathom reports that it reads them. With at least this many sessions, it reports that no index can
+/// be used.
 const MANY_SESSIONS: usize = 200;
 
 /// Sorts the newest sessions first. If two began in the same second, the file that changed last counts as
@@ -118,8 +119,8 @@ fn query_index<T>(
 
 fn newer_index_failure(path: &Path, version: i64) -> Failure {
     Failure::Refused(format!(
-        "a newer fathom made {} (index version {version}, and this one reads up to {}); use that fathom, or type `fathom list --rebuild`, \
-         which moves the index aside and makes one from the session files",
+        "a newer fathom made {} (index version {version}, but this fathom reads versions up to {}); \
+         use that fathom, or type `fathom list --rebuild`, which moves the index aside and makes one from the session files",
         path.display(),
         VERSION
     ))
@@ -550,10 +551,10 @@ fn devices(record: &Record) -> Vec<Device> {
 /// as it is today.
 const SESSIONS_MAX: u32 = 1000;
 
-/// Returns the capacities of devices that the newest `SESSIONS_MAX` sessions measured, and the sessions that measured none.
+/// Returns the capacities that the newest `SESSIONS_MAX` sessions measured, and those of these sessions that measured none.
 ///
 /// # Errors
-/// As for a query of the index.
+/// [`Failure::Refused`] if a newer fathom made the index, or if no index can be made.
 pub fn capacities() -> Result<MeasuredBefore, Failure> {
     let entries = query(&Files::scan(), |index| index.entries(&Filter::default(), Some(SESSIONS_MAX)))?;
     let mut measured = MeasuredBefore::default();

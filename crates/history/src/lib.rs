@@ -5,7 +5,7 @@
 //! query compares the index with the files by name, size and time, and so detects sessions that were copied or removed without fathom.
 //!
 //! This file scans the directories of sessions and finds the session that the user names: a path, an id, `last` or `last~N`, a tag, or a
-//! part of an id, in this order. `last` counts back from the newest session that has ended.
+//! part of an id, in this order. `last` is the newest session that has ended, and `last~N` the N-th ended session before it.
 
 #![forbid(unsafe_code)]
 
@@ -37,7 +37,7 @@ pub fn session_id(path: &Path) -> String {
     path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
 }
 
-/// Refreshes the index after a change, without a message. The next `fathom list` reports errors.
+/// Refreshes the index after a change. Ignores errors: the next `fathom list` reports them.
 pub fn refresh_index() {
     let _ = index::query(&Files { is_quiet: true, ..Files::scan() }, |_| Ok(()));
 }
@@ -196,7 +196,7 @@ fn nth_ended(files: &Files, newest_first: Vec<String>, word: &str, back: u32) ->
         } else {
             for sentence in &running {
                 stderr::print(&format!(
-                    "fathom: {sentence}, so {word} means {id}: only sessions that have ended count"
+                    "fathom: {sentence}; a running session does not count, so {word} means {id}"
                 ));
             }
             return Ok(id);
@@ -266,7 +266,7 @@ struct Files {
     by_id: BTreeMap<String, SessionFile>,
     /// Messages about directories that could not be read, and about sessions that are not listed.
     problems: Vec<String>,
-    /// Whether many new sessions are read without a message.
+    /// Whether to omit the messages that many new sessions are read, and that no index can be used.
     is_quiet: bool,
 }
 
@@ -357,7 +357,7 @@ impl Files {
         self.by_id.get(id).ok_or_else(refused)
     }
 
-    /// Returns the file of a session without scanning the directories.
+    /// Returns the path of the session with this id, without scanning the directories; `None` if this user has no such session.
     fn find_file(id: &str) -> Option<PathBuf> {
         let mut paths = session_directories().into_iter().map(|d| d.join(format!("{id}.{EXTENSION}")));
         paths.find(|p| p.symlink_metadata().is_ok_and(|facts| facts.is_file() && session::is_own(&facts)))

@@ -35,7 +35,7 @@ pub struct Request {
     pub rebuild: bool,
     /// What the rows of the table of results are; `None` for a list instead of a table.
     pub table: Option<RowsOf>,
-    /// Whether a table of devices has random access in IOPS instead of MB/s.
+    /// Whether a table of devices shows each rate in its own unit, such as IOPS for random access. Otherwise it shows MB/s where possible.
     pub iops: bool,
     /// The output format.
     pub format: &'static Format,
@@ -70,7 +70,7 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
         }
         entry.running = entry.ending == Some(Ending::Cut) && session::is_running(&found.path);
         if entry.running {
-            // The verdict in the index is that of a session without an end.
+            // The verdict in the index is about a session that seemed to have been killed.
             entry.verdict = None;
         }
     }
@@ -217,8 +217,8 @@ fn device_name(device: &Device) -> String {
     format!("{} {model}", device.name).trim().to_owned()
 }
 
-/// Returns what identifies each disk: its serial number, otherwise the session's hosts with its name and model. Without
-/// a disk, the session's hosts with each target.
+/// Returns what identifies each disk: the serial number; without one, the session's hosts with the disk's name and model. If the session
+/// has no disk, the session's hosts with each target.
 fn disk_identities(entry: &Entry) -> Vec<String> {
     let here = |name: &str| format!("{} {name}", entry.hosts.join(","));
     let disk_identity = |d: &Device| d.serial.clone().unwrap_or_else(|| here(&device_name(d)));

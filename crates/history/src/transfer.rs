@@ -32,7 +32,7 @@ pub struct Export {
     pub form: Option<String>,
     /// A directory. For a single session, also a file or a stream.
     pub to: PathBuf,
-    /// Whether to replace a file that is not text.
+    /// Whether to replace a file even if it is not text.
     pub force: bool,
 }
 

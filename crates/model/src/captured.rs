@@ -117,7 +117,7 @@ pub struct Ending {
     pub without_completion: u64,
     /// Requests that the driver gave back to the queue.
     pub requeued: u64,
-    /// Requests that were left out because they are not of [`Origin::pid`]. Includes `of_unknown`.
+    /// Requests that were left out because they do not belong to the process or thread [`Origin::pid`]. Includes `of_unknown`.
     pub of_others: u64,
     /// Requests that were left out because their process is unknown.
     pub of_unknown: u64,
@@ -239,8 +239,8 @@ pub struct Profile {
     pub failed: u64,
     /// Requests without a completion in the file.
     pub without_completion: u64,
-    /// Requests that completed so late that the file has them after later requests. Arrivals, depth and sequences
-    /// exclude them.
+    /// Requests that completed so late that the file has them after requests that were issued later. Arrivals, depth and sequences exclude
+    /// them.
     pub late: u64,
 }
 
@@ -506,7 +506,7 @@ pub struct KindSeries {
     pub latency_mean_ns: Vec<Option<f64>>,
 }
 
-/// Offsets at which requests began, in rows of equal size from the first touched byte to the last.
+/// The offsets of the first bytes of requests, in rows of equal size from the first touched byte to the last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Places {
     /// Offset of the first row.
@@ -520,7 +520,7 @@ pub struct Places {
     pub kinds: Vec<(Op, Vec<Place>)>,
 }
 
-/// Requests of one interval that began at offsets of one row.
+/// Requests of one interval whose first byte is in one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Index of the interval.

@@ -70,7 +70,7 @@ pub enum Cold {
 /// Observations that only the parent process of a command can make, after the command has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandEnd {
-    /// Time from just before the start to just after the end, in ns.
+    /// Time from just before the command's start to just after its end, in ns.
     pub wall_ns: u64,
     /// How the command ended.
     pub exit: Exit,
@@ -224,7 +224,7 @@ pub struct FilesState {
     pub dirty_bytes: Option<u64>,
 }
 
-/// What BPF programs in the kernel counted for a command and its descendants.
+/// The counts of BPF programs in the kernel for a command and its descendants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traced {
     /// Number of processes and threads that the command started.
@@ -270,7 +270,7 @@ pub struct Requests {
 pub enum FinalSync {
     /// The command left no dirty data.
     NotNeeded,
-    /// `--no-sync`.
+    /// There was no sync, because of `--no-sync`.
     Off,
     /// A signal ended the wait.
     Skipped,
@@ -333,8 +333,7 @@ pub struct CommandRun {
     pub user_seconds: f64,
     /// CPU seconds in the kernel, of the command and its ended descendants.
     pub system_seconds: f64,
-    /// Largest resident memory of one process, in bytes; unknown if it is not clearly larger than that of fathom when the command
-    /// started.
+    /// Largest resident memory of one process, in bytes; unknown if it is not clearly larger than fathom's memory at the command's start.
     pub peak_bytes: Known<u64>,
     /// Bytes of the command's calls, and bytes that the kernel charged to the command.
     pub moved: Known<CommandIo>,

@@ -294,7 +294,7 @@ impl Pair {
 }
 
 impl Comparison {
-    /// Returns the pair of A's headline, whose number is the answer; `None` if B does not have this result.
+    /// Returns the pair of A's headline, which gives the answer of the comparison; `None` if B does not have this result.
     pub fn headline(&self) -> Option<&Pair> {
         self.pairs.iter().find(|p| p.headline)
     }

@@ -89,13 +89,13 @@ pub struct Target {
     pub thread_stride: u64,
     /// `-B`: offset in bytes of the first byte that may be touched.
     pub base: u64,
-    /// `-f`, or the end of `-B`: the first byte that may not be touched; 0 for the end of the target.
+    /// `-f`, or the end of `-B`: the first byte that must not be touched; 0 for the end of the target.
     pub end: u64,
     /// `-c`: size in bytes of the file to create; `None` to use the existing file.
     pub create: Option<u64>,
-    /// `-fs`: whether the file is opened with the hint of sequential access.
+    /// `-fs`: whether the file is opened with a hint that access is sequential.
     pub sequential_hint: bool,
-    /// `-fr`: whether the file is opened with the hint of random access.
+    /// `-fr`: whether the file is opened with a hint that access is random.
     pub random_hint: bool,
     /// `-ft`: whether the file is opened as a temporary file.
     pub temporary_hint: bool,

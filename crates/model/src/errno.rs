@@ -148,7 +148,7 @@ pub struct IgnoredError {
 }
 
 impl IgnoredError {
-    /// Returns whether an error matches. An `errno` of `None` means that an operation moved fewer bytes than requested.
+    /// Returns whether an error matches. The argument `errno` is `None` for an operation that moved fewer bytes than requested.
     pub fn is(&self, kind: Kind, errno: Option<i32>) -> bool {
         self.kind.is_none_or(|of| of == kind) && (self.errno.is_none() || self.errno == errno)
     }

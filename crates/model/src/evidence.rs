@@ -129,7 +129,7 @@ pub struct Pages {
     pub dirty: Option<u64>,
 }
 
-/// How the bytes of a file are stored (FIEMAP), within a span.
+/// How the bytes of a span of a file are stored (FIEMAP).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Extents {
@@ -267,7 +267,10 @@ impl BlockStat {
         let (Some(read), Some(write), Some(&[in_flight, busy_ms, queue_ms])) =
             (flow(0), flow(4), fields.get(8..11))
         else {
-            return Err(format!("a block stat file has {} fields, expected at least 11", fields.len()));
+            return Err(format!(
+                "a block stat file has too few fields: {} instead of 11 or more",
+                fields.len()
+            ));
         };
         let flush = match fields.get(15..17) {
             Some(&[ios, ms]) => Some(Flushes { ios, ms }),
@@ -276,7 +279,7 @@ impl BlockStat {
         Ok(Self { read, write, discard: flow(11), flush, in_flight, busy_ms, queue_ms })
     }
 
-    /// Returns the difference of two snapshots for the layer with this `stat` file.
+    /// Returns the difference of the counters in two snapshots for the layer with this `stat` file.
     ///
     /// # Errors
     ///
@@ -497,7 +500,7 @@ pub const PAGE_REPORTING: &str = "/sys/module/*/parameters/page_reporting_order"
 pub const IO_URING: &str = "what denies io_uring";
 /// Fact: libraries mapped into fathom, one path per line, after a line `LD_PRELOAD: ...` if that is set.
 pub const LIBRARIES: &str = "libraries of /proc/self/maps";
-/// At the end of the idle watch: the other processes that moved most data during the watch, at most three, as lines
+/// At the end of the idle watch: the other processes that moved the most data during the watch, at most three, as lines
 /// `name (pid): bytes`, largest first.
 pub const NEIGHBOURS: &str = "/proc/*/io of other processes";
 /// In snapshots: the kernel's housekeeping threads, as lines `pid: name`.
@@ -513,8 +516,8 @@ pub const TEMPERATURES: &str = "/sys/class/hwmon/hwmon*/temp1_*";
 pub const MOUNT_STATS: &str = "/proc/self/mountstats";
 /// In snapshots: state of software RAID.
 pub const RAID: &str = "/proc/mdstat";
-/// In snapshots: `cpu.stat` of fathom's cgroup or of one above it: of the nearest one with a CPU quota; without a quota,
-/// of the nearest one that counts throttling, or else CPU time.
+/// In snapshots: `cpu.stat` of fathom's cgroup or of a cgroup above it: the nearest one that has a CPU quota and counts throttling;
+/// otherwise the nearest one that counts throttling; otherwise the nearest one with a `cpu.stat`.
 pub const CPU_STAT: &str = "cpu.stat of our cgroup";
 /// In snapshots: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC` in ns, which grows while the machine is suspended.
 pub const SUSPENDED: &str = "CLOCK_BOOTTIME - CLOCK_MONOTONIC";

@@ -184,9 +184,9 @@ pub struct ObservedDisk {
     pub ns: u64,
 }
 
-/// Operations issued, charged and completed in all complete runs of a result. Counters are taken from the snapshot
-/// before the first operation to the one after the last, so they include warm-up and drain. Streams that run at the
-/// same time share one ledger, because devices do not distinguish streams.
+/// Operations issued, charged and completed in all complete runs of a result. The counts are the difference of two snapshots, one before
+/// the first operation and one after the last operation, so they include warm-up and drain. Streams that run at the same time share one
+/// ledger, because devices do not distinguish streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ledger {
@@ -313,7 +313,7 @@ pub struct LayerDifference {
     pub result: usize,
     /// Ratio of the rates, as a geometric mean over rounds. 0.97 means a cost of 3 %.
     pub factor: f64,
-    /// 95 % interval of the factor over rounds; `None` with fewer than three.
+    /// 95 % interval of the factor over rounds; `None` with fewer than three rounds.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -554,8 +554,8 @@ pub struct DeviceFigures {
     pub busy_ms: u64,
 }
 
-/// Requests that the topmost device completed and operations that fathom issued, over all runs of a result in which
-/// both were counted. Both include warm-up and drain; their ratio is applied to the measured window.
+/// Requests that the topmost device completed and operations that fathom issued, over those runs of a result in which both were counted.
+/// Both include warm-up and drain; their ratio is applied to the measured window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtDevice {
     /// Mean operations per second in the measured windows of the runs for which the device's counters are known.

@@ -217,7 +217,7 @@ pub struct CheckPage {
     pub id: CheckId,
     /// Name of the check, such as `CACHE_SERVED`.
     pub name: &'static str,
-    /// The question that the check's group asks.
+    /// The title of the check's group.
     pub group: &'static str,
     /// The assumption of the user that the check tests.
     pub belief: &'static str,

@@ -55,8 +55,8 @@ pub struct Lost {
     pub at_s: f64,
 }
 
-/// The data that rank 0 keeps for each of possibly thousands of hosts. Findings and limiters that many hosts share are
-/// stored once ([`CheckedOnHosts`], [`LimitedHosts`]).
+/// The data that rank 0 keeps for one host. There may be thousands of hosts. Findings and limiters that many hosts share are stored once
+/// ([`CheckedOnHosts`], [`LimitedHosts`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostRecord {
     /// Rank of the host, from 0.
@@ -131,8 +131,8 @@ pub struct RunOnHosts {
     /// load curve may have the same `index` and differ in this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
-    /// Time between the first operations of the first and of the last host in ns, by corrected
-    /// clocks; `None` if fewer than two hosts ran, or if one did not begin.
+    /// Time in ns from the start of the first host to the start of the last host, by their first operations and corrected clocks; `None` if
+    /// fewer than two hosts ran, or if one did not begin.
     pub spread_ns: Option<u64>,
     /// Largest possible clock error of a host in ns: half of the round trip of the message that compared its clock with
     /// another host's; `None` if unknown.
@@ -228,9 +228,9 @@ pub struct Fairness {
 pub struct StartFigures {
     /// Number of runs that began on all hosts.
     pub runs: u32,
-    /// Median over the runs of the time between the first operations of the first and of the last host, in ns.
+    /// Time from the first operation of the first host to the first operation of the last host in ns: the median over the runs.
     pub spread_ns: u64,
-    /// The largest time between the first operations of the first and of the last host in any run, in ns.
+    /// Time from the first operation of the first host to the first operation of the last host in ns: the maximum over the runs.
     pub spread_most_ns: u64,
     /// Largest possible clock error of a host in ns, in the worst run.
     pub clock_error_ns: u64,
@@ -242,15 +242,15 @@ pub struct StartFigures {
     pub common_share: f64,
 }
 
-/// Maximum number of ranks that are listed in a group of hosts.
+/// Maximum number of ranks that a [`HostGroup`] lists.
 const MOST_NAMED: usize = 8;
 
-/// Some hosts of a measurement: how many they are, and the lowest of their ranks.
+/// Some hosts of a measurement: their number, and the lowest eight of their ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostGroup {
     /// Number of hosts.
     pub count: u32,
-    /// Ranks of the hosts; with many hosts, only the lowest ranks.
+    /// Ranks of the hosts, ascending; of more than eight hosts, only the lowest eight ranks.
     pub first: Vec<u32>,
 }
 
@@ -275,7 +275,7 @@ impl HostGroup {
         self.first.truncate(MOST_NAMED);
     }
 
-    /// Returns the lowest rank of the group.
+    /// Returns the lowest rank of the group; `u32::MAX` without hosts.
     fn lowest(&self) -> u32 {
         self.first.first().copied().unwrap_or(u32::MAX)
     }
@@ -307,7 +307,7 @@ pub struct CheckedOnHosts {
     pub id: CheckId,
     /// Name of the result.
     pub about: String,
-    /// Number of hosts on which the check found nothing.
+    /// Number of hosts on which the check's assumption holds.
     #[serde(default)]
     pub held: u32,
     /// The worst finding, and the hosts that have a finding of the same severity; `None` if no host

@@ -230,7 +230,7 @@ impl<'de> Deserialize<'de> for Histogram {
     }
 }
 
-/// Latencies in ns without empty buckets, each to within 1/256 of its value.
+/// A distribution of latencies in ns: the buckets of a histogram that are not empty. Each latency is accurate to within 1/256.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
     /// Number of latencies.

@@ -3,7 +3,7 @@
 //! Control characters can move the cursor or clear the screen, and direction marks can make one
 //! name look like another. fathom prints the code point of such a character instead: `\u{1b}`. In a file
 //! name, [`text`] replaces each byte of such a character, and each byte that is not valid UTF-8, by
-//! a private character. On the terminal, a private character appears as its byte: `\xff`.
+//! a private-use character. On the terminal, a private-use character appears as its byte: `\xff`.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -52,15 +52,15 @@ fn is_plain(c: char) -> bool {
     byte_of_stand_in(c).is_none() && !c.is_control() && !changes_direction(c)
 }
 
-/// The private character for byte 0. The characters for bytes 1 to 255 follow it.
+/// The private-use character for byte 0. The characters for bytes 1 to 255 follow it.
 const FIRST_STAND_IN: u32 = 0x10_ff00;
 
-/// Returns the private character for a byte of a file name.
+/// Returns the private-use character for a byte of a file name.
 pub(crate) fn stand_in(byte: u8) -> char {
     char::from_u32(FIRST_STAND_IN + u32::from(byte)).unwrap_or_default()
 }
 
-/// Returns the byte that a private character replaces; `None` for any other character.
+/// Returns the byte that a private-use character replaces; `None` for any other character.
 pub(crate) fn byte_of_stand_in(c: char) -> Option<u8> {
     u32::from(c).checked_sub(FIRST_STAND_IN).and_then(|b| u8::try_from(b).ok())
 }
@@ -83,7 +83,7 @@ pub(crate) fn reject(text: &str, why: &str) -> String {
 }
 
 /// Replaces every control character and direction mark, except line feeds and tabs, by its code point,
-/// and every private character of [`text()`] by its byte.
+/// and every private-use character of [`text()`] by its byte.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let acts = |c: char| affects_terminal(c) || byte_of_stand_in(c).is_some();
     escape(text, acts, |out, c| match byte_of_stand_in(c) {
@@ -119,7 +119,7 @@ fn escape(text: &str, which: impl Fn(char) -> bool, by: impl Fn(&mut String, cha
     Cow::Owned(out)
 }
 
-/// Quotes a word if a shell would interpret it. A word with private characters of [`text()`] is quoted as `$'a\x0a'`.
+/// Quotes a word if a shell would interpret it. A word with private-use characters of [`text()`] is quoted as `$'a\x0a'`.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -150,7 +150,7 @@ fn file_names_survive_a_round_trip() {
         let shown_form = text(OsStr::from_bytes(name));
         assert!(!shown_form.contains(char::is_control), "{shown_form:?}");
         assert_eq!(from_text(&shown_form).as_bytes(), name);
-        // A private character in a name must survive the round trip too.
+        // A private-use character in a name must survive the round trip too.
         assert_eq!(from_text(&text(&shown_form)), OsStr::new(&shown_form));
     }
     assert_eq!(text("/data/plain é"), "/data/plain é");

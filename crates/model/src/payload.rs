@@ -285,7 +285,7 @@ pub struct Verify {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
-    /// Bytes that depend only on the position, so that every writer writes the same there.
+    /// Bytes that depend only on the position, so that every writer writes the same bytes at a position.
     Stamps {
         /// Different seeds give different data.
         seed: u64,
@@ -396,7 +396,7 @@ fn measure_shares(compress_percent: u8, dedup_percent: u8) -> Written {
 fn data_have_the_requested_compressibility_and_repetition() {
     for (compress, dedup) in [(0, 0), (10, 5), (50, 30), (90, 95), (100, 0), (0, 50), (25, 100)] {
         let Written { compress_percent, dedup_percent } = measure_shares(compress, dedup);
-        // The random part grows by 0.5 % in LZ4, and describing the run takes some bytes.
+        // The random part grows by 0.5 % in LZ4, and LZ4 needs some bytes to encode a run of equal bytes.
         assert!((compress_percent - f64::from(compress)).abs() < 1.5, "{compress}: {compress_percent}");
         // Five standard deviations of 4096 draws.
         let p = f64::from(dedup) / 100.0;
@@ -443,7 +443,7 @@ fn copies_of_a_set_repeat_only_its_first_blocks() {
     }
     let often: Vec<usize> = counts.values().copied().filter(|n| *n > 1).collect();
     assert_eq!(often.len(), SET, "blocks outside the set are written once");
-    // Half of 4096 blocks are divided among 16: 128 each, five standard deviations to either side.
+    // Half of the 4096 writes repeat one of 16 blocks: 128 writes of each block. 60 is more than five standard deviations.
     assert!(often.iter().all(|n| n.abs_diff(128) < 60), "{often:?}");
     assert!(counts.len().abs_diff(2048) < 160, "{}", counts.len());
     // With a set as large as all written data the share converges later: a block that is copied before it was
@@ -477,7 +477,7 @@ fn workers_with_shared_sets_copy_each_others_blocks() {
     }
     let often: Vec<usize> = counts.values().copied().filter(|n| *n > 1).collect();
     assert_eq!(often.len(), 3 * SET, "one maker copies blocks of all three");
-    // Half of 4096 blocks are divided among 48: 43 each, five standard deviations to either side.
+    // Half of the 4096 writes repeat one of 48 blocks: 43 writes of each block. 34 is more than five standard deviations.
     assert!(often.iter().all(|n| n.abs_diff(43) < 34), "{often:?}");
 }
 

@@ -256,9 +256,9 @@ pub enum Strategy {
     /// As often as the plan states, for tests on several targets. Then the tests with wide
     /// confidence intervals are repeated, until all intervals are narrow or the time is up.
     Targets(TargetLayout),
-    /// The first job measures the capacity in a closed loop. The second job is an open loop that searches the highest load
-    /// that meets the latency target. Without a target, or for a curve, it also runs at fixed shares of the capacity and
-    /// near the knee.
+    /// The first job measures the capacity in a closed loop. The second job is an open loop. It searches for the highest load that meets
+    /// the latency target, if there is one. Without a target, or if a curve is wanted too, it runs at fixed shares of the capacity and near
+    /// the knee.
     Limit(LatencyTarget),
 }
 
@@ -325,7 +325,7 @@ impl Target {
     }
 }
 
-/// The workers that use a test file. Test files with different values are different files, even in one directory.
+/// The workers that use a test file. Test files for different workers are different files, even in one directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MadeFor {
@@ -507,7 +507,7 @@ impl ExpectedCost {
     }
 }
 
-/// Formats a time: exactly below ten seconds, from there on roughly.
+/// Formats a time: with three digits below ten seconds, otherwise rounded to seconds or minutes.
 fn time(ns: u64) -> String {
     if ns < 10_000_000_000 { show_ns(ns as f64) } else { minutes(ns) }
 }

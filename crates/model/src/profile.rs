@@ -41,8 +41,8 @@ pub struct Test {
     pub files: Files,
     /// Cache mode; `None` for the default of the engine.
     pub cache: Option<Cache>,
-    /// For a test that writes the whole span once and then reads it once: the compressibility of the data in percent.
-    /// The test writes first because only then is the content of the reads known. `None` for other tests.
+    /// For a test that writes the whole span once and then reads it once: the compressibility of the data in percent. The test writes
+    /// first, so that the content of the reads is known. `None` for other tests.
     pub rewrites: Option<u8>,
 }
 
@@ -128,7 +128,7 @@ const fn asssd(called: &'static str, test: Test) -> Test {
     Test { called, span_bytes: Some(GIB), ..test }
 }
 
-/// The points of AS SSD's compression benchmark: from 0 to 100 % in steps of 10 %.
+/// The tests of AS SSD's compression benchmark: compressibility from 0 to 100 % in steps of 10 %.
 const REWRITES: [Test; 11] = {
     let mut tests = [asssd("", test(Sequential, 16 << 10, 1, 1)); 11];
     let mut at = 0;
@@ -303,8 +303,8 @@ impl Test {
         self.name_in_tool().unwrap_or_else(|| show_block(self.block_bytes.into()))
     }
 
-    /// Returns the tool's own name of the test: `4K-64Thrd`; `30 %` for a point of the compression
-    /// benchmark. `None` if the tool uses the usual name.
+    /// Returns the tool's own name of the test: `4K-64Thrd`; `30 %` for a test of the compression benchmark. `None` if the tool uses the
+    /// usual name.
     fn name_in_tool(&self) -> Option<String> {
         match (self.rewrites, self.called) {
             (Some(percent), _) => Some(format!("{percent} %")),
@@ -469,8 +469,7 @@ pub struct ToolRow {
 pub struct ToolCell {
     /// Index of the result that the number is from.
     pub result: usize,
-    /// A rate is the median over the runs, a latency the mean. `None` if a finding invalidates the number, or nothing
-    /// completed.
+    /// For a rate, the median over the runs; for a latency, the mean. `None` if a finding invalidates the number, or nothing completed.
     pub value: Option<f64>,
     /// Smallest and largest value over the runs; `None` for a latency, or with fewer than two runs.
     pub range: Option<[f64; 2]>,

@@ -291,10 +291,10 @@ impl FitCheck {
         let met = names(Some(true)).len();
         if missed.is_empty() {
             let word = if unknown.is_empty() && met > 0 { AnswerWord::Met } else { AnswerWord::CannotTell };
-            return (word, format!("{met} of {} goals are met{undecided}", figures.len()));
+            return (word, format!("{met} of {} goals met{undecided}", figures.len()));
         }
         let sentence =
-            format!("{met} of {} goals are met, missed: {}{undecided}", figures.len(), missed.join(", "));
+            format!("{met} of {} goals met; missed: {}{undecided}", figures.len(), missed.join(", "));
         (AnswerWord::Missed, sentence)
     }
 }
@@ -341,7 +341,7 @@ fn an_undecided_goal_is_not_met() {
     assert_eq!(answer(&[near.clone(), blind.clone()]), AnswerWord::CannotTell);
     assert_eq!(
         FitCheck::answer(&[near, far, blind]).1,
-        "1 of 3 goals are met, missed: depth; undecided: read p50"
+        "1 of 3 goals met; missed: depth; undecided: read p50"
     );
     assert_eq!(answer(&[]), AnswerWord::CannotTell);
     assert_eq!(Figure::distance("offsets", Err("a file".into()), 0.03).met, None);

@@ -685,7 +685,7 @@ fn check_tag(tag: &str) -> Result<(), String> {
     } else if tag.starts_with('-') {
         "a tag cannot begin with -, because flags do"
     } else if tag.contains(['/', ',']) || tag.contains("..") {
-        "a tag cannot contain a slash, a comma or two dots, because paths, lists and ranges do"
+        "a tag cannot contain a slash, a comma or two dots in a row, because paths, lists and ranges do"
     } else if tag.chars().any(|c| c.is_whitespace() || c.is_control()) {
         "a tag is one word; join its parts with -"
     } else if tag == "last" || tag.starts_with("last~") {

@@ -13,9 +13,9 @@ pub const SECTOR: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathomV1");
 /// Position of the checksum. It is computed with zeros at this position.
 const CRC: std::ops::Range<usize> = 32..36;
-/// If the head of a sector (magic, id and offset) is damaged, up to this many wrong bits, an eighth of the sector, are
-/// reported as [`DamageKind::Flipped`]. In unrelated data about half of the bits are wrong. A sector with an intact head
-/// is reported as flipped with any number of wrong bits.
+/// A sector whose head (magic, id and offset) is damaged is reported as [`DamageKind::Flipped`] with at most this many wrong bits, an
+/// eighth of the sector. In unrelated data about half of the bits are wrong. A sector with an intact head is reported as flipped with any
+/// number of wrong bits.
 const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 
 /// The fields of a stamp.
@@ -89,7 +89,7 @@ pub enum DamageKind {
         /// Sequence number of the write that the sector is from.
         sequence: u64,
     },
-    /// The whole block is from an older write, so the later one was lost.
+    /// The whole block is from an older write, so the later write was lost.
     Stale {
         /// Sequence number of the write that was found.
         sequence: u64,
@@ -321,7 +321,8 @@ impl std::fmt::Display for Damage {
                     if other == 0 { "before the verification".into() } else { format!("write {other}") };
                 return write!(
                     f,
-                    "{newest_sectors} of {} sectors, starting with sector {newest_first}, are from write {newest}, the first of the others from {old}",
+                    "{newest_sectors} of {} sectors, starting with sector {newest_first}, from write {newest}; \
+                     the first of the others from {old}",
                     self.block_sectors
                 );
             }
@@ -339,7 +340,7 @@ impl std::fmt::Display for Damage {
         }
         write!(
             f,
-            " ({} of {} sectors are damaged, starting with sector {})",
+            " (damaged sectors: {} of {}, starting with sector {})",
             self.sectors, self.block_sectors, self.sector
         )
     }

@@ -199,7 +199,7 @@ pub struct Candidate {
     pub interface: String,
     /// Work of the job, the heading of its rows: `4K random read`.
     pub work: String,
-    /// Whether the program has the bytes in its memory. An interface that moves bytes only within the kernel cannot be
+    /// Whether the interface delivers the bytes into the program's memory. An interface that moves bytes only within the kernel cannot be
     /// recommended.
     #[serde(rename = "sees")]
     pub delivers_bytes: bool,
@@ -446,8 +446,8 @@ pub struct ScalingRow {
     pub iops_per_host: Option<f64>,
     /// The total rate divided by the total rate with the fewest hosts; `None` if either rate is unknown.
     pub speed_up: Option<f64>,
-    /// The rate per host divided by the rate per host of the smallest number of hosts: 1 for
-    /// perfect scaling; `None` if one of them is unknown.
+    /// The rate per host divided by the rate per host of the smallest number of hosts: 1 for perfect scaling; `None` if either rate is
+    /// unknown.
     pub efficiency: Option<f64>,
     /// 95 % interval of the efficiency, from runs of the same rounds; `None` for the smallest number of hosts, and with
     /// fewer than three runs.
@@ -507,9 +507,9 @@ pub enum UndecidedReason {
     Overload,
     /// There are too few operations for the percentile.
     FewOperations,
-    /// The percentile is above the target, but within its confidence bounds the target may be met.
+    /// The percentile is above the target, but a bound of its confidence interval is within the target.
     MayMeet,
-    /// The percentile is within the target, but within its confidence bounds the target may be missed.
+    /// The percentile is within the target, but a bound of its confidence interval is above the target.
     MayMiss,
 }
 
@@ -583,9 +583,8 @@ impl LoadPoint {
         self.lateness_share(percentile).is_some_and(|share| share > LATE_SHARE)
     }
 
-    /// Returns the share of a percentile that may be fathom's own lateness: the difference between
-    /// the upper and the lower bound of the percentile, divided by the upper one. `None` if one of
-    /// them is unknown.
+    /// Returns the share of a percentile that may be fathom's own lateness: the difference between the upper and the lower bound of the
+    /// percentile, divided by the upper bound. `None` if a bound is unknown or the upper bound is 0.
     pub fn lateness_share(&self, percentile: &str) -> Option<f64> {
         let value = |all: &BTreeMap<String, Option<u64>>| all.get(percentile).copied().flatten();
         let (upper, lower) = (value(&self.percentiles_ns)?, value(&self.service_percentiles_ns)?);

@@ -48,7 +48,7 @@ pub struct Verification {
 pub struct WriterProgress {
     /// All writes up to this sequence number are stable; 0 if no write is stable.
     pub synced: u64,
-    /// Sequence number of the last write that may have begun; 0 if no write may have begun.
+    /// Sequence number of the last write that may have begun; 0 if certainly no write has begun.
     pub begun: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The directories of sessions. Reports may not be written there, so the rules for output files use this list too.
+//! The directories of sessions. fathom writes no reports there, so the rules for output files use this list too.
 
 use rustix::fs::{Access, AtFlags, CWD, accessat, statfs};
 use std::os::unix::fs::MetadataExt;

@@ -10,7 +10,7 @@ const LANES: usize = 16;
 /// Size of a chunk of [`LANES`] words in bytes.
 const CHUNK_BYTES: usize = LANES * 8;
 
-/// Fills `buffer` with data that is unique for `key`. About 80 GB/s on one core if the buffer is in its cache.
+/// Fills `buffer` with data that is unique for `key`. About 80 GB/s on one core if the buffer is in the core's cache.
 ///
 /// Keys that differ in any bit give unrelated data. So keys may be consecutive numbers, such as
 /// `hash(seed) + n` for block `n`.
@@ -18,7 +18,7 @@ pub fn fill(buffer: &mut [u8], key: u64) {
     let (chunks, rest) = buffer.as_chunks_mut();
     fill_chunks(chunks, key);
     if !rest.is_empty() {
-        // The rest has its own key, so that it does not repeat the first chunk.
+        // The rest of the buffer has its own key, so that it does not repeat the first chunk.
         let mut last = [0; CHUNK_BYTES];
         fill_chunks(std::slice::from_mut(&mut last), !key);
         rest.copy_from_slice(&last[..rest.len()]);

@@ -87,8 +87,8 @@ fn cells(row: &str) -> Vec<String> {
     row.split('|').map(|cell| strip_marks(&cell.trim().replace('\0', "|"))).collect()
 }
 
-/// Draws a table whose first row has the headings and whose second row is the rule. If the table is too wide, wraps the
-/// last column, or else prints each row as a paragraph.
+/// Draws a table whose first row has the headings and whose second row is the rule. If the table is too wide or has no
+/// headings, wraps the last column, or prints each row as a paragraph if the other columns are too wide.
 fn draw_table(rows: &[Vec<String>], width: usize) -> String {
     let [headings, _, body @ ..] = rows else { return String::new() };
     let has_headings = headings.iter().any(|heading| !heading.is_empty());

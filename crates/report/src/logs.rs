@@ -150,7 +150,7 @@ struct FioLog {
 fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
     let mut all: Vec<(String, FioLog)> = Vec::new();
     let Some(typed) = &plan.typed else { return all };
-    // The plan of a fio job has one job, and fio numbers its workers over all phases.
+    // A plan for fio has one job. fio numbers the workers consecutively over all phases.
     let phases = plan.jobs.first().map_or(&[][..], |job| &job.phases);
     let mut last = 0;
     for (phase, text) in phases.iter().zip(&typed.phases) {

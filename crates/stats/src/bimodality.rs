@@ -4,7 +4,7 @@
 //! 2. The deepest valley that leaves at least 10 % of the operations on each side divides the latencies into two groups.
 //! 3. Two groups exist if the valley is at most a quarter of the lower peak and the medians differ by a factor of at least two.
 //!
-//! Three peaks are reported as two.
+//! Three peaks are reported as two groups.
 
 use model::histogram::Histogram;
 
@@ -14,7 +14,7 @@ const CLASSES_PER_OCTAVE: f64 = 4.0;
 pub const MIN_OPS: u64 = 1_000;
 /// Minimum share of the operations in each group.
 pub const MIN_GROUP_SHARE: f64 = 0.10;
-/// Minimum ratio of the medians.
+/// Minimum ratio of the medians of the two groups.
 pub const MIN_RATIO: f64 = 2.0;
 /// Maximum height of the valley relative to the lower peak. Queues make distributions uneven, so the valley must be clear.
 pub const MAX_VALLEY: f64 = 0.25;

@@ -2,13 +2,12 @@
 //!
 //! 1. The best split maximises the energy distance between the logarithms of both sides (E-divisive, Matteson and James 2014).
 //! 2. A split counts if the levels differ by the wanted size, the difference is significant, and at least half of it happens at the split.
-//! 3. If the best split does not count, it is tried together with the best second one.
+//! 3. If the best split does not count, it is tried together with the best second split.
 //! 4. Each level is searched again.
 //!
-//! E-divisive tests significance by permutation. With correlated neighbours, a permutation test
-//! reports a step in every fifth series without one. A permutation of blocks is never significant in
-//! short series. So the difference of the levels is compared with its standard error, widened by the
-//! correlation. [`crate::series::find_drift`] finds slow drift.
+//! E-divisive tests significance by permutation. With correlated neighbours, a permutation test reports a step in one of five series that
+//! have none. A permutation of blocks is never significant in short series. So the difference of the levels is compared with its standard
+//! error, widened by the correlation. [`crate::series::find_drift`] finds slow drift.
 
 use crate::sample::{mean, median};
 use std::ops::Range;
@@ -23,8 +22,8 @@ pub const REQUIRED_ERRORS: f64 = 5.0;
 /// This number divided by the length of the series is added to [`REQUIRED_ERRORS`], because the
 /// error of a short series is uncertain.
 pub const REQUIRED_ERRORS_BY_LENGTH: f64 = 100.0;
-/// Additional standard errors for a second cut, because there are many more pairs of cuts than single cuts to choose
-/// the best from.
+/// Additional required standard errors for a second cut, because there are many more pairs of cuts than single cuts to choose the best
+/// from.
 const SECOND_CUT_ERRORS: f64 = 1.0;
 /// Minimum share of the difference that happens at the step itself, measured over the nearest values of both levels ([`NEAR_DIVISOR`]). A step
 /// has the whole difference there, a straight line a third, an exponential decay less.
@@ -119,9 +118,8 @@ fn search(values: &[f64], min_side: usize, min_size: f64) -> Cuts {
     Cuts::Sure(all_cuts)
 }
 
-/// Cuts at the best split and the best second one. `None` if a cut is not significant, or if the last
-/// level differs from the first by less than `min_size`: a series that returns to its first level had
-/// a stall, not a step.
+/// Cuts at the best split (`first`) and the best second split. `None` if a cut is not significant, or if the last level differs from the
+/// first by less than `min_size`: a series that returns to its first level had a stall, not a step.
 fn cut_twice(values: &[f64], logs: &[f64], first: usize, min_side: usize, min_size: f64) -> Option<Cuts> {
     let (head, tail) = logs.split_at(first);
     let seconds = [best_split(head, min_side), best_split(tail, min_side).map(|(at, s)| (at + first, s))];
@@ -132,9 +130,8 @@ fn cut_twice(values: &[f64], logs: &[f64], first: usize, min_side: usize, min_si
     (ends_elsewhere && matches!(found, Cuts::Sure(_))).then_some(found)
 }
 
-/// Returns the cuts if the levels on their sides differ by at least the share `min_size`,
-/// significantly and abruptly. Returns `Unclear` if they differ by at least this share, but not
-/// significantly or not abruptly.
+/// Returns `Sure` if the levels on both sides of every cut differ by at least the share `min_size`, significantly and abruptly. Returns
+/// `Unclear` if they differ by at least this share, but not significantly or not abruptly; otherwise `None`.
 fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, min_size: f64) -> Cuts {
     let steps_of_rates = steps(values, &cuts);
     let levels = levels(&cuts, values.len());

@@ -1,10 +1,10 @@
 //! Comparisons of two or more sets of runs.
 //!
-//! - [`Shift`]: difference of two means of logarithms with Welch's interval, the probability of a difference beyond a margin, the smallest
+//! - [`Shift`]: difference of two means of logarithms with Welch's interval, the p-value for a difference beyond a margin, the smallest
 //!   detectable difference and the runs needed (B. L. Welch, "The generalization of Student's problem when several different population
 //!   variances are involved", Biometrika 34, 1947).
-//! - [`Ratio`]: ratio of two rates of one session. It is above or below a limit only if its whole
-//!   95 % interval is.
+//! - [`Ratio`]: ratio of the rates of two sets of runs. It counts as above or below a limit only if its whole 95 % interval is above or
+//!   below the limit.
 //! - [`hodges_lehmann`], [`mann_whitney`], [`exact_rank_test`]: shift of Hodges and Lehmann and
 //!   rank test of Mann and Whitney (Annals of Mathematical Statistics 18, 1947). They assume no
 //!   distribution, and an outlier weighs no more than any other value. [`compare_times`] applies
@@ -43,7 +43,7 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// Compares two lists of logarithms; `None` if a side has fewer than three, or if the result is not finite.
+    /// Compares two lists of logarithms; `None` if a list has fewer than three, or if the result is not finite.
     pub fn new(a: &[f64], b: &[f64]) -> Option<Self> {
         if a.len().min(b.len()) < FEWEST_RUNS {
             return None;
@@ -107,8 +107,8 @@ impl Shift {
     /// decided, assuming the observed difference and variance. `None` above [`MAX_NEEDED_RUNS`], or if
     /// no number of runs would decide.
     ///
-    /// A comparison is decided if its interval is beyond the margin or within the tolerance. If either can be reached,
-    /// the smaller number of runs is returned. Only the number for the margin is corrected for the number of comparisons.
+    /// A comparison is decided if its interval is beyond the margin or within the tolerance. If both can be reached, returns the smaller
+    /// number of runs. Only the number for the margin is corrected for the number of comparisons.
     pub fn runs_needed(&self, [margin, tolerance]: [f64; 2], comparisons: usize) -> Option<u32> {
         let (beyond, within) = (self.delta.abs() - margin, tolerance - self.delta.abs());
         let runs_to_differ = || self.runs_for(beyond, upper_level(comparisons), POWER, MIN_RUNS_FOR_RANKS);
@@ -128,7 +128,7 @@ impl Shift {
         (half > 0.0).then(|| find_smallest(FEWEST_RUNS as u32, MAX_NEEDED_RUNS, narrow)).flatten()
     }
 
-    /// Returns the number of runs of each list with which [`POWER`] of such comparisons would decide whether the difference is above or
+    /// Returns the number of runs on each side with which [`POWER`] of such comparisons would decide whether the difference is above or
     /// below a limit. Assumes a one-sided bound that errs with the probability `tail`, and the observed difference and variance. `None`
     /// above [`MAX_NEEDED_RUNS`].
     pub fn runs_to_decide(&self, limit: f64, tail: f64) -> Option<u32> {
@@ -177,17 +177,17 @@ impl Ratio {
         Some(Self { value: (mean(&rates) - mean(&base)).exp(), interval })
     }
 
-    /// Whether the whole interval is above `limit`.
+    /// Whether the whole interval is above `limit`; false without an interval.
     pub fn is_above(&self, limit: f64) -> bool {
         self.interval.is_some_and(|[low, _]| low > limit)
     }
 
-    /// Whether the whole interval is below `limit`.
+    /// Whether the whole interval is below `limit`; false without an interval.
     pub fn is_below(&self, limit: f64) -> bool {
         self.interval.is_some_and(|[_, high]| high < limit)
     }
 
-    /// Whether the whole interval is between 1 / `within` and `within`.
+    /// Whether the whole interval is between 1 / `within` and `within`; false without an interval.
     pub fn is_one(&self, within: f64) -> bool {
         self.is_above(1.0 / within) && self.is_below(within)
     }
@@ -399,7 +399,7 @@ fn near_within(got: f64, expected: f64, within: f64) -> bool {
     (got - expected).abs() <= within
 }
 
-/// Results of scipy.stats.mannwhitneyu(a, b, method="exact"), and with ties of permutation_test() over all permutations.
+/// Results of scipy.stats.mannwhitneyu(a, b, method="exact"); for lists with ties, of permutation_test() over all permutations.
 #[cfg(test)]
 const SCIPY: &[(&[f64], &[f64], f64)] = &[
     (&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0], 0.1),
@@ -460,7 +460,7 @@ fn larger_differences_need_fewer_runs() {
     let sure = Shift::new(&[1.0; 5], &[1.5; 5]).unwrap();
     let away = |delta: f64| Shift { delta, standard_error: 0.019, degrees: 8.0, variance: 0.0009 };
     let needed = |delta: f64| away(delta).runs_needed([0.01; 2], 1);
-    // 2 ((2.10 + 0.86) 0.03 / 0.04)^2 = 9.9, with Student of 18 degrees.
+    // 2 ((2.10 + 0.86) 0.03 / 0.04)^2 = 9.9, with Student's t for 18 degrees of freedom.
     assert_eq!(needed(0.05), Some(10));
     assert!(needed(0.1) < needed(0.05) && needed(-0.05) == needed(0.05));
     assert_eq!(needed(0.01), None);
@@ -468,8 +468,8 @@ fn larger_differences_need_fewer_runs() {
         needed(0.0) > needed(0.05),
         "showing a difference takes fewer runs than showing that there is none"
     );
-    // 2 ((1.64 + 0.84) 0.03 / 0.05)^2 = 4.4 with the normal quantiles, and 2 ((1.81 + 0.88) 0.03 / 0.05)^2 = 5.2 with Student of 10 degrees,
-    // those of 6 runs on each side.
+    // 2 ((1.64 + 0.84) 0.03 / 0.05)^2 = 4.4 with the normal quantiles, and 2 ((1.81 + 0.88) 0.03 / 0.05)^2 = 5.2 with Student's t for 10
+    // degrees of freedom, those of 6 runs on each side.
     assert_eq!([away(0.0), away(-0.1)].map(|s| s.runs_to_decide(-0.05, 0.05)), [Some(6); 2]);
     assert_eq!(away(-0.05).runs_to_decide(-0.05, 0.05), None);
     assert!(away(0.05).runs_needed([0.01; 2], 40) > needed(0.05), "many comparisons need more");
@@ -483,7 +483,8 @@ fn larger_differences_need_fewer_runs() {
         needed(0.1),
         "for a difference beyond the tolerance, the tolerance changes nothing"
     );
-    // 2.306 x 0.019 = 4.38 % with 10 runs in all; 2.04 x 0.0424 / sqrt(n) = 2.19 % takes 16 on each side.
+    // Half the width is 2.306 x 0.019 = 4.38 % with 5 runs on each side. 2.04 x 0.0424 / sqrt(n) is at most half of that, 2.19 %, from n =
+    // 16 on.
     assert_eq!((away(0.0).runs_to_halve(), sure.runs_to_halve()), (Some(16), None));
 }
 

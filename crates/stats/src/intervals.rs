@@ -77,8 +77,8 @@ fn find_rank(runs: usize) -> Option<usize> {
     (1..=runs / 2).take_while(|k| 1.0 - 2.0 * coin.cdf(*k as u64 - 1) >= COVERAGE).last()
 }
 
-/// Number of batches of a series. Their means count as independent. In simulations of correlated series five batches cover the true mean
-/// more often than ten.
+/// Number of batches of a series. Their means count as independent. In simulations of correlated series, the interval from five batches
+/// contains the true mean more often than that from ten.
 const BATCHES: usize = 5;
 
 /// Returns half the width of the 95 % interval of the mean of a series. Takes the wider of two
@@ -108,7 +108,7 @@ fn half_width_of_mean(variance: f64, count: f64) -> Option<f64> {
 
 /// Minimum number of runs on each side for the bootstrap.
 pub const FEWEST_FOR_BOOTSTRAP: usize = 6;
-/// Number of resamples of both sides.
+/// Number of times that both sides are resampled.
 const RESAMPLES: usize = 2000;
 /// Seed of the resamples. It is fixed, so that the same runs always give the same interval.
 const SEED: u64 = 0x5eed;
@@ -147,10 +147,10 @@ fn deviation(runs: &[f64], state: &mut u64) -> f64 {
     (sum / n as f64 - sample::mean(runs)) * (n as f64 / (n as f64 - 1.0)).sqrt()
 }
 
-/// The operations of a run, and how many of them were slower than the target.
+/// The operations of a run, and how many of them were slower than a latency target.
 #[derive(Clone, Copy, Debug)]
 pub struct RunCounts {
-    /// Number of operations that took longer than the target.
+    /// Number of operations that took longer than the latency target.
     pub slow: u64,
     /// Number of completed operations.
     pub all: u64,
@@ -166,7 +166,7 @@ pub struct ShareVariance {
 }
 
 /// Returns the variance of the share of slow operations, pooled over loads. Each load has the counts of its runs. The variance includes an
-/// imaginary run with `unseen` times the usual odds, because the runs may not show all variation.
+/// imaginary run with `unseen` times the usual odds, because the measured runs may have missed a part of the variation.
 pub fn pooled_variance<'r>(loads: impl IntoIterator<Item = &'r [RunCounts]>, unseen: f64) -> ShareVariance {
     let (mut squares, mut degrees) = (unseen.ln().powi(2), 1.0);
     for load in loads {
@@ -258,10 +258,9 @@ pub fn find_smallest(least: u32, most: u32, is_enough: impl Fn(u32) -> bool) -> 
     Some(low)
 }
 
-/// Returns the length of runs in seconds that gives the narrowest interval in a given total time.
-/// It is the square root of a quotient: the overhead per run times the variance within a run of one
-/// second, divided by the variance between runs. `None` if the variance within the runs explains
-/// all of their variance: then only the total time counts.
+/// Returns the length of runs in seconds that gives the narrowest interval in a given total time. It is the square root of a quotient: the
+/// overhead per run times the variance within a run of one second, divided by the variance between runs. `None` if the variance within the
+/// runs explains all of the variance: then only the total time counts.
 pub fn best_run_seconds(spread: &Variability) -> Option<f64> {
     let between = spread.variance - spread.variance_within;
     let best = (spread.overhead_s * spread.variance_within * spread.run_seconds / between).sqrt();
@@ -414,7 +413,8 @@ fn bisection_finds_the_threshold() {
 
 #[test]
 fn the_number_of_runs_matches_the_formula() {
-    // 5 % from run to run: (t 0.05 / ln 1.025)^2 is 18.1 with t(18) = 2.101 of 19 runs, but above 18 with t(17) = 2.110 of 18 runs.
+    // 5 % from run to run: 19 runs are enough, because (t 0.05 / ln 1.025)^2 is 18.1 with t(18) = 2.101. 18 runs are not, because it is
+    // 18.3 with t(17) = 2.110.
     assert_eq!(runs_for(0.05_f64.powi(2), 0.025), Some(19));
     assert_eq!(runs_for(0.0, 0.025), Some(3));
     assert_eq!(runs_for(0.01_f64.powi(2), 0.025), Some(4));

@@ -31,9 +31,9 @@ pub struct Knee {
 
 /// Minimum number of loads of a curve.
 const MIN_LOADS: usize = 3;
-/// Minimum share of the greatest power for a load to be fitted by the parabola. The gap between two
-/// such loads is not divided by a further load. With a lower value, the knee is biased towards the
-/// side on which power falls more slowly. With a higher value, noise dominates.
+/// The parabola is fitted to the loads whose power is at least this share of the greatest power. The gap between two such loads is not
+/// divided by a further load. With a lower value, the knee is biased towards the side on which power falls more slowly. With a higher
+/// value, noise dominates.
 const MIN_POWER_SHARE: f64 = 0.9;
 
 /// Returns the knee of a curve. Its points are in ascending order of load. `None` with fewer than
@@ -158,7 +158,7 @@ fn known_curves_have_the_known_knee() {
 
 #[test]
 fn noise_moves_the_knee_by_less_than_five_percent_in_90_percent_of_cases() {
-    // Means with an error of 2 %, as with some thousand operations.
+    // Means with an error of 2 %, as from a few thousand operations.
     let mut state = 1;
     let mut noise = || {
         let mut uniform = || {

@@ -77,12 +77,10 @@ const MAX_CORRELATION: f64 = 0.99;
 
 /// Returns how many neighbouring values carry as much information as one independent value: from 1 to the number of values.
 ///
-/// The result is 1 + 2 times the sum of the autocorrelations. The sum ends before the first two
-/// successive lags that add nothing positive, because after them there is only noise (Geyer,
-/// Practical Markov Chain Monte Carlo, Statistical Science 1992). Estimated from n values, the
-/// correlation rho of neighbours is too low by (1 + 4 rho) / n (Marriott and Pope, Biometrika
-/// 1954). If rho is significant, this bias is corrected, and the time is at least (1 + rho) / (1 -
-/// rho), the time of an AR(1) process.
+/// The result is 1 + 2 times the sum of the autocorrelations. The lags are added in pairs. The sum ends before the first pair that adds
+/// nothing positive, because the later lags are only noise (Geyer, Practical Markov Chain Monte Carlo, Statistical Science 1992). Estimated
+/// from n values, the correlation rho of neighbours is too low by (1 + 4 rho) / n (Marriott and Pope, Biometrika 1954). If rho is
+/// significant, this bias is corrected, and the result is at least (1 + rho) / (1 - rho), the correlation time of an AR(1) process.
 pub fn correlation_time(values: &[f64]) -> f64 {
     let centre = mean(values);
     let deviations: Vec<f64> = values.iter().map(|v| v - centre).collect();

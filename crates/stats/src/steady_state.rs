@@ -4,8 +4,8 @@
 //!
 //! 1. Some tail of five rounds or more drifts by at most 5 % over five rounds. The proof is the interval of the slope of a line through
 //!    the logarithms, with 99 % confidence for the whole session. Quiet rounds prove it after five rounds, noisy ones need a longer tail.
-//! 2. The line through the last five rounds alone is no steeper than the limit, so that earlier
-//!    rounds do not hide a fall that has just begun.
+//! 2. The line through the last five rounds alone is no steeper than 5 % over five rounds, so that earlier rounds do not hide a fall that
+//!    has just begun.
 //!
 //! Without proof the state is not steady, so noise that hides a drift does not pass. The rule is applied to every tail after every round.
 //! So the allowed error of a session is divided by the number of applications (Bonferroni). Rounds count as independent, because their
@@ -23,7 +23,7 @@ use model::spec::number::{FEWEST_ROUNDS, MAX_RUNS};
 
 /// Number of rounds that must be steady.
 pub const WINDOW: usize = FEWEST_ROUNDS as usize;
-/// Maximum drift over [`WINDOW`] rounds of a steady state, as in check E01 for a minute.
+/// Maximum drift over [`WINDOW`] rounds of a steady state: the limit of check E01 for runs of a minute.
 pub const DRIFT: f64 = 0.05;
 /// Maximum probability that a session whose drift is exactly [`DRIFT`] is reported as steady.
 const MAX_ERROR: f64 = 0.01;
@@ -61,11 +61,11 @@ fn is_slope_within(line: &Line, rounds: usize, max_slope: f64, rank: f64) -> boo
 
 /// Number of rounds that the SNIA criterion uses: the last five.
 const SNIA_WINDOW: usize = 5;
-/// Maximum difference between any two of the five rounds, relative to their average.
+/// Maximum difference between the largest and the smallest of the five rounds, relative to the average of all five.
 const MAX_EXCURSION: f64 = 0.20;
 /// Maximum change from end to end of the fitted line, relative to the average.
 const MAX_SLOPE: f64 = 0.10;
-/// Length of a round in the specification, in seconds.
+/// Length of a round in the SNIA specification, in seconds.
 const ROUND_S: f64 = 60.0;
 
 /// Applies the SNIA criterion to one rate per round; `None` with fewer than five rounds, or if the mean of the last five is not positive.
@@ -110,7 +110,7 @@ fn first_steady_round(rates: &[f64]) -> Option<usize> {
     (1..=rates.len()).find(|rounds| is_steady(&rates[..*rounds], MAX_ROUNDS))
 }
 
-/// Simulates sessions. Returns the share that became steady, and the rounds after which 90 % of these were steady.
+/// Simulates sessions. Returns the share that became steady, and the number of rounds after which 90 % of these sessions were steady.
 #[cfg(test)]
 fn simulate_sessions(sessions: u64, rates: impl Fn(u64) -> Vec<f64>) -> (f64, usize) {
     let mut rounds: Vec<usize> = (0..sessions).filter_map(|seed| first_steady_round(&rates(seed))).collect();
@@ -177,7 +177,7 @@ fn invalid_rates_are_never_steady() {
 
 #[test]
 fn the_snia_limits_match_the_specification() {
-    // Excursion 20 %, no slope; then just above.
+    // An excursion of 20 % without a slope; then an excursion just above 20 %.
     let snia = |rounds: [f64; 5]| apply_snia(&rounds).unwrap();
     assert!(snia([105.0, 90.0, 110.0, 90.0, 105.0]).met);
     let apart = snia([105.0, 89.9, 110.2, 89.9, 105.0]);

@@ -2,7 +2,7 @@
 //! numbers of workers, targets and outstanding operations.
 //!
 //! Loads are the product of the axes, or the sequence of one of Iometer's test types. In Iometer the user gives targets to
-//! each worker; here every worker may use all named ones.
+//! each worker; here every worker may use all named targets.
 
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
@@ -68,7 +68,7 @@ struct GridPoint<'a> {
     /// The start, if given.
     at: Option<CellStart>,
     batch: Option<u32>,
-    /// Block size; the largest of an access specification.
+    /// Block size in bytes; with an access specification, its largest one.
     bs: u32,
     depth: u32,
 }
@@ -534,8 +534,8 @@ fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
     workers.iter().flat_map(|w| on_each(*w)).collect()
 }
 
-/// The loads of a test type. If the axis of a number that the test type increases has one value, that value is the maximum. Several values
-/// are used as they are, except in increment cycles, which refuse them.
+/// The loads of a test type. If an axis that the test type increases has one value, this value is the maximum. Several values are used as
+/// they are, except in increment cycles, which refuse them.
 fn loads_of_cycle(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loads, Failure> {
     let axes = &sweep_spec.axes;
     let rises = |is_increased: bool, values: &[u32]| is_increased && values.len() < 2;

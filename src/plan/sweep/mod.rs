@@ -57,7 +57,7 @@ pub(in crate::plan) fn grid_jobs(
 ) -> Result<Jobs, Failure> {
     let axes = &sweep_spec.axes;
     if let Some(cause) = denial.filter(|_| axes.engine.iter().any(|engine| engine.name == engine::WANTED)) {
-        // Among the other values, the user would not notice that io_uring is left out.
+        // Refuse it: if only the other engines were measured, the user would not notice that io_uring is left out.
         return Err(Failure::Refused(format!("--engine io_uring: {cause}; type --engine libaio")));
     }
     let engines =
@@ -90,7 +90,7 @@ pub(in crate::plan) fn grid_jobs(
     if cells.is_empty() {
         let why = skipped
             .first()
-            .map_or("the axes have no cell".to_owned(), |s| format!("{}: {}", s.setting.describe(), s.why));
+            .map_or("the axes define no cell".to_owned(), |s| format!("{}: {}", s.setting.describe(), s.why));
         return Err(Failure::Usage(format!(
             "no cell of the grid can be measured: {why}; type --skipped to see the reason for each cell"
         )));
@@ -442,7 +442,7 @@ fn plan_search(
     let words =
         format!("runs of {} (time of a cell: {})", show_ns(piece_ns as f64), show_ns(window_ns as f64));
     origins.record("--time", &words, from(is_time_typed));
-    // The fewest runs: each cell once, then those of the winners, cheapest cells and baselines.
+    // The fewest runs: one of each cell, then the extra ones of winners, cheapest cells and baselines.
     let least = with_extra_runs(jobs as u64).saturating_mul(run_ns(piece_ns));
     let makes_files = builder.targets.iter().any(|t| t.role == Role::Made);
     let making = if makes_files { MAKING_NS } else { 0 };

@@ -153,7 +153,7 @@ const MIN_CONFIRMED_GROWTH: f64 = 1.02;
 const MIN_GROWTH: f64 = 1.1;
 /// Arrivals with a gap below this number of ns count as simultaneous.
 const SIMULTANEOUS_NS: f64 = 20_000.0;
-/// Range in which the number of changes between on and off per short interval is searched.
+/// The mean number of changes between on and off in the short interval is searched in this range.
 const CHANGES_RANGE: [f64; 2] = [0.02, 50.0];
 
 /// Arrivals and their fit.
@@ -214,7 +214,7 @@ fn times_off(rate: f64, short: f64, long: f64) -> Arrivals {
         if grows > growth { low = middle } else { high = middle }
     }
     let changes = (low * high).sqrt() / LENGTHS_S[0];
-    // If no arrivals match both dispersions, match the long one, because it determines queues.
+    // If no arrivals match both dispersions, match that of the long interval, because it determines queues.
     let amount = (long - 1.0) / growth_factor(changes * LENGTHS_S[1]);
     let on = 1.0 / (1.0 + amount * changes / (2.0 * rate));
     let ns = |seconds: f64| ((seconds * 1e9).round() as u64).clamp(1, MAX_TIME_NS);

@@ -38,7 +38,7 @@ const MIN_ACTIVE_NS: u64 = 1_000_000;
 /// Long runs and short runs become separate streams only if each has at least this share of the operations or of the bytes.
 /// Flushes of stable writes get a key only if they are at least this share of the writes.
 const FEW_SHARE: f64 = 0.05;
-/// Minimum excess of operations in long runs for separate streams: their share of the operations must exceed the expected share by this.
+/// Long runs become a separate stream only if the share of operations in long runs exceeds the expected share by more than this.
 /// The expected share assumes that all runs have the same mean length.
 const EXTRA_LONG_SHARE: f64 = 0.15;
 /// Minimum share of operations in long runs for a sequential order.
@@ -249,7 +249,8 @@ impl KindFigures {
                 && class.sizes.bytes() < FEW_SHARE * both.sizes.bytes()
         };
         let share = long.operations() as f64 / operations;
-        // The expected share of operations that follow seven others of their run if all runs are alike.
+        // If the lengths of all runs were geometric with their mean, this share of the operations would follow at least seven
+        // others of their run.
         let expected = (1.0 - 1.0 / both.mean_run_operations()).powi(LONG_RUN as i32 - 1);
         if share <= expected + EXTRA_LONG_SHARE || is_few(long) || is_few(scattered) {
             return vec![(both, share >= MOSTLY_LONG_SHARE)];
@@ -652,7 +653,7 @@ impl LoadOfPart<'_> {
         stream
     }
 
-    /// Returns the keys of one turn.
+    /// Returns the keys of one turn. The turns of the stream alternate `cycles` times.
     fn turn(&self, side: &Side, cycles: u64) -> Vec<Entry> {
         let shape = self.shape();
         let operations = shape.operations();

@@ -40,7 +40,8 @@ const MIN_FILLING_DEPTH: f64 = 0.25;
 /// Operations wait for earlier ones if the share that overlaps is below this fraction of the share expected from
 /// independent arrivals.
 const MAX_WAITING_OVERLAP: f64 = 0.25;
-/// The test with [`MAX_WAITING_OVERLAP`] is made only if at least this many independent arrivals would overlap.
+/// The test with [`MAX_WAITING_OVERLAP`] is made only if, with independent arrivals, at least this many operations would overlap earlier
+/// ones.
 const MIN_EXPECTED_OVERLAPS: f64 = 20.0;
 /// Maximum gap in ns between operations of one submitting call. Separate calls are further apart.
 const MAX_CALL_GAP_NS: u64 = 3_000;
@@ -284,7 +285,7 @@ pub(super) struct Side {
     /// For each busy interval of this side with data: the time since the previous busy interval with data of
     /// either side began.
     pub(super) periods: Histogram,
-    /// Number of turns.
+    /// Number of turns: sequences of busy intervals of this side without one of the other side.
     pub(super) turns: u64,
     /// Number of operations of the current turn.
     turn_operations: u64,

@@ -33,7 +33,7 @@ pub(super) struct Shape {
 impl Shape {
     pub(super) fn from_classes(kinds: Vec<(Kind, Class)>, align: u64, may_be_sequential: bool) -> Self {
         let sum: u64 = kinds.iter().map(|(_, class)| class.operations()).sum();
-        // Omit kinds whose share is smaller than the smallest share of a job file.
+        // Omit kinds whose share is smaller than the smallest share that a job file can express.
         let is_representable =
             |count: u64| count > 0 && u128::from(count) * u128::from(MILLION) >= u128::from(sum);
         let kinds: Vec<_> =

@@ -151,13 +151,13 @@ impl CommandLine {
         });
         let (mut profile, source) = xml::read(file, &text?, targets)?;
         let typed = &line.profile;
-        let own = typed.spans.first().cloned().unwrap_or_default();
+        let typed_span = typed.spans.first().cloned().unwrap_or_default();
         for span in &mut profile.spans {
             for (letter, to, from) in [
-                ("-d", &mut span.duration_s, own.duration_s),
-                ("-W", &mut span.warmup_s, own.warmup_s),
-                ("-C", &mut span.cooldown_s, own.cooldown_s),
-                ("-z", &mut span.seed, own.seed),
+                ("-d", &mut span.duration_s, typed_span.duration_s),
+                ("-W", &mut span.warmup_s, typed_span.warmup_s),
+                ("-C", &mut span.cooldown_s, typed_span.cooldown_s),
+                ("-z", &mut span.seed, typed_span.seed),
             ] {
                 if is_typed(letter) {
                     *to = from;
@@ -421,7 +421,7 @@ pub(super) fn affinity(text: &str) -> Result<Vec<(u32, u32)>, String> {
     for piece in text.split(',') {
         let within = |text: &str, most: u32, what: &str| {
             let number = number(text, 0)?;
-            let range = format!("{what} {number} is out of range; type one up to {most}");
+            let range = format!("{what} {number} is out of range; type a number from 0 to {most}");
             Some(number).filter(|n| *n <= most).ok_or(range)
         };
         match piece.strip_prefix('g') {
@@ -482,15 +482,15 @@ fn part(text: &str) -> Result<(u64, &str), String> {
 
 /// Adds a caching mode of `-S` or `-h`. Refuses a mode that conflicts with an earlier one.
 fn add_caching(letter: char, target: &mut Target, has_cache: &mut bool) -> Result<(), String> {
-    let twice = match letter {
+    let is_conflict = match letter {
         'b' | 'r' => *has_cache,
         'h' => *has_cache || target.write_through || target.mapped,
         'm' => target.mapped || target.cache == Cache::Off,
         'u' => *has_cache || target.mapped,
         'w' => target.write_through,
-        _ => return Err(format!("{letter} is not a caching mode; type letters of b, h, m, u and w")),
+        _ => return Err(format!("{letter} is not a caching mode; type one or more of b, h, m, u and w")),
     };
-    if twice {
+    if is_conflict {
         return Err(format!("{letter} conflicts with an earlier caching mode; type only one of them"));
     }
     match letter {

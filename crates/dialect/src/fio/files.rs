@@ -111,7 +111,7 @@ pub(super) fn filesize_range(job: &Job) -> Result<Option<(u64, u64)>, Fault> {
     let Some((least, most)) = text.and_then(|text| text.split_once('-')) else { return Ok(None) };
     let bytes = |text: &str| job.units("filesize").whole(text).map_err(|why| job.fault("filesize", why));
     let (least, most) = (bytes(least)?, bytes(most)?);
-    let why = "the range must begin above 0 and not fall; type the smaller size first, such as 4k-64k";
+    let why = "the first size is 0, or larger than the second; type a range such as 4k-64k";
     job.refuse_if(least == 0 || least > most, "filesize", why)?;
     Ok(Some((least, most)).filter(|_| least < most))
 }
@@ -372,8 +372,8 @@ pub(super) fn has_io_size(job: &Job) -> Result<bool, Fault> {
     Ok(!matches!(job.size("io_size")?, None | Some(Size::Bytes(0) | Size::Percent(0.0 | 100.0))))
 }
 
-/// Ends a job with holes and an offset at the end of its files, `loops` times, as in fio. Without an offset such a job may start again at the
-/// beginning until it has moved `size`.
+/// Makes a job with holes end after `loops` passes over its files, unless `io_size` or `time_based` decides when it ends. In fio, jobs with
+/// an offset end in this way. A job without an offset may start again at the beginning until it has moved `size`.
 pub(super) fn end_after_one_pass_with_holes(job: &Job, stream: &mut StreamSpec) -> Result<(), Fault> {
     if stream.steps.hole_bytes == 0 || has_io_size(job)? || is_time_based(job)? {
         return Ok(());

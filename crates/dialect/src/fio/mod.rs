@@ -109,7 +109,7 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
     let mut typed = phases::typed(&reader.sections, &jobs, &from).map_err(fault)?;
     let folder = line.aux_path.as_ref().map(|folder| format!("{folder}/")).unwrap_or_default();
     for ((from, typed), phase) in from.iter().zip(&mut typed.phases).zip(&mut spec.phases) {
-        // A log of all operations names the files.
+        // An iolog contains the names of the files.
         for (typed, stream) in typed.iter_mut().zip(&phase.streams) {
             let has_iolog = |logs: &&mut Logs| logs.files.iter().any(|(kind, _)| *kind == LogKind::Iolog);
             if let Some(logs) = typed.logs.as_mut().filter(has_iolog) {

@@ -397,7 +397,7 @@ pub const OWN: &[ToolOption] = &[
     no_effect("eta-interval", LINE).takes("=TIME"),
     honoured("status-interval", "", "Write the results so far at this interval, and all of them at the end").takes("=TIME"),
     honoured("readonly", "", "Refuse jobs that write"),
-    honoured("section", "", "Run only this section of the job file; may be repeated").takes("=NAME"),
+    honoured("section", "", "Run only this section of the job file; type the option again for each further section").takes("=NAME"),
     no_effect("alloc-size", "fathom allocates memory as needed").takes("=KB"),
     no_effect("warnings-fatal", "every mistake in a job is an error"),
     no_effect("max-jobs", "fathom allocates memory as needed").takes("=NUMBER"),

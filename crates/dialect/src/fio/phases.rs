@@ -18,7 +18,7 @@ pub(super) type Placed = (JobSpec, Vec<Vec<usize>>);
 
 /// The streams of a job of fio.
 struct JobStreams<'j> {
-    /// Index of the job.
+    /// Index of the job among all jobs of fio.
     at: usize,
     job: &'j Job,
     streams: Streams,

@@ -519,7 +519,7 @@ fn clones(
         return clone_numbers(count).map(clone).collect();
     }
     let target: Vec<String> = (0..if has_own_files { count } else { 1 }).flat_map(targets).collect();
-    let why = format!("the clones have at most {MAX_TARGETS} files; type a filename, or fewer clones");
+    let why = format!("the clones may have at most {MAX_TARGETS} files; type a filename, or fewer clones");
     job.refuse_if(target.len() > MAX_TARGETS, "numjobs", why)?;
     let all = |n: u64| n.saturating_mul(u64::from(count));
     let mut stream = StreamSpec {
@@ -547,7 +547,8 @@ pub(super) fn verifies(job: &Job) -> bool {
     !matches!(job.text("verify"), None | Some("none" | "0"))
 }
 
-/// Returns the content of the blocks with whether it is checked, and whether a later phase reads the blocks back.
+/// Returns the content of the blocks, with whether reads are compared with it (`None` if the job sets no content), and whether a later
+/// phase reads the blocks back.
 fn verification(
     job: &Job,
     rw: &ParsedRw,

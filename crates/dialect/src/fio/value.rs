@@ -79,7 +79,7 @@ impl Units {
     }
 }
 
-/// Computes a whole text, which is a sum or else a number with a suffix.
+/// Computes the value of a text: of a sum if `is_sum` is set, otherwise of a number with a suffix. `None` for any other text.
 fn evaluate(text: &str, is_sum: bool, factor: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
     if text.len() > MAX_EXPRESSION_BYTES {
         return None;
@@ -180,7 +180,7 @@ impl Expression<'_> {
         Some(value)
     }
 
-    /// A number with its unit.
+    /// Reads a number and its unit at the beginning of the rest; `None` if there is no number, or the unit is unknown.
     fn literal(&mut self) -> Option<f64> {
         self.rest = self.rest.trim_start();
         let is_hex = self.rest.starts_with("0x");

@@ -42,7 +42,7 @@ pub(super) struct Worker {
     pub(super) outstanding: u32,
     /// Seed, if the file fixes one.
     pub(super) seed: Option<u64>,
-    /// Largest size of a target in sectors; 0 means the whole target.
+    /// Number of sectors of each target that are used at most; 0 means the whole target.
     pub(super) sectors: u64,
     pub(super) first_sector: u64,
     /// Data of writes: 0 repeating bytes, 1 one buffer for all writes, 2 random.
@@ -105,7 +105,7 @@ impl Default for Icf {
 }
 
 impl Icf {
-    /// Adds a line to the last specification, or to a new one if the shares of the lines so far sum to 100. As in Iometer, every worker
+    /// Adds a line to the last specification, or to a new one if the shares of its lines sum to 100 already. As in Iometer, every worker
     /// runs this specification.
     fn add_unnamed(&mut self, line: Line, place: Range<usize>) {
         let sum = |spec: &Spec| spec.lines.iter().map(|line| line.weight).sum::<u32>();

@@ -145,7 +145,8 @@ fn result_file_options(icf: &Icf) -> Options {
     out
 }
 
-/// The errors for settings that fathom does not support.
+/// The errors for settings that fathom does not support. If the tests are only described (`is_run` is false), targets need not be paths,
+/// and the run time may be 0.
 fn refused(icf: &Icf, replacements: &[String], is_run: bool) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let Some((first, _)) = workers(icf).next() else {

@@ -60,8 +60,8 @@ impl Job {
     }
 
     /// Returns the end of a result's name, which distinguishes the stream from the job's other streams, such as
-    /// `, phase 2, mixed, stream 1`. Empty for a single stream without a name. Of several streams in a phase, the stream's
-    /// position (`stream 1`) is added if this stream has no name, or if any two have equal names.
+    /// `, phase 2, mixed, stream 1`. Empty for a single stream without a name. If the phase has several streams, the stream's position
+    /// (`stream 1`) follows if this stream has no name, or if any two streams have equal names.
     pub fn stream_suffix(&self, phase: usize, stream: usize) -> String {
         let mut name = String::new();
         if self.phases.len() > 1 {
@@ -127,7 +127,7 @@ pub struct Stream {
     /// use the whole target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
-    /// Distance in ranks from this host to the host whose part or file it works on; 0 for its own part or file.
+    /// Distance in ranks from this host to the host whose part or file this host works on; 0 for its own part or file.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub shift_hosts: u32,
     /// How each worker divides its operations among the targets.
@@ -311,7 +311,7 @@ enum_of_words! {
 }
 
 enum_of_words! {
-    /// Advice to the kernel about the order of accesses (`posix_fadvise(2)`), which decides how far it reads ahead.
+    /// Advice to the kernel about the order of accesses (`posix_fadvise(2)`), which decides how far the kernel reads ahead.
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     Advice {
         /// `POSIX_FADV_SEQUENTIAL`: the kernel reads twice as far ahead.
@@ -325,7 +325,7 @@ enum_of_words! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Placement {
-    /// CPUs that the threads may use; empty for those of `node`, or for all without a `node`.
+    /// CPUs that the threads may use; empty for the CPUs of `node`, or for all CPUs without a `node`.
     pub cpus: Vec<u32>,
     /// Whether each worker runs on only one of the CPUs, assigned in turn, instead of all workers sharing all CPUs.
     pub split: bool,

@@ -715,7 +715,7 @@ impl Line {
         if self.has_pairs() { 2 } else { u64::from(self.times.max(1)) }
     }
 
-    /// Returns `read`, `write`, `trim`, the mix as `70/30`, or `trimwrite`.
+    /// Returns `read`, `write`, `trim`, the mix as `70/30`, `trimwrite`, or the mix followed by `, a write after each trim`.
     pub fn direction(&self) -> String {
         match self.mix.describe() {
             mix if !self.has_pairs() => mix,
@@ -854,7 +854,7 @@ pub enum ThinkLaw {
         /// Median in ns, which is below the mean.
         median_ns: u64,
     },
-    /// Piecewise linear between quantiles, ascending, from 0 to 100 %.
+    /// The quantiles of the pauses in ascending order, from 0 to 100 %; linear between them.
     Quantiles(Vec<Quantile>),
 }
 

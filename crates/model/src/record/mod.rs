@@ -513,8 +513,8 @@ pub struct End {
 
 /// First line of every session file.
 pub const MAGIC: &str = "fathom session 1\n";
-/// Maximum size in bytes of a session file that is read. fathom hardly writes larger files: after 64 MiB it stores no more
-/// time series and snapshots, and the `RunEnd` frames, which it always stores, need about 20 MiB for 10,000 runs.
+/// Maximum size in bytes of a session file that is read. The files of fathom are far smaller: after 64 MiB fathom stores no more time
+/// series and snapshots, and the `RunEnd` frames, which are always stored, need about 20 MiB for 10,000 runs.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// Why the bytes of a file are not a session.

@@ -421,8 +421,8 @@ pub const COLUMNS: usize = 7;
 /// Distributions of a worker's operations in flight, operations per submission, and completions seen together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepthCounts {
-    /// Number of operations that were submitted while this many were in flight, themselves included: 1, 2 to 3, 4 to 7,
-    /// 8 to 15, 16 to 31, 32 to 63, 64 and more.
+    /// Number of operations, by how many were in flight just after their submission: 1, 2 to 3, 4 to 7, 8 to 15, 16 to 31, 32 to 63, 64 and
+    /// more.
     pub level: [u64; COLUMNS],
     /// Number of submissions, by how many operations each submitted: 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, 65
     /// and more.
@@ -459,7 +459,7 @@ impl DepthCounts {
     }
 }
 
-/// Returns the column for a number in flight. The lower bounds of the columns are powers of two.
+/// Returns the column for this many operations in flight. The lower bounds of the columns are powers of two.
 fn level_column(in_flight: u32) -> usize {
     (in_flight.max(1).ilog2() as usize).min(COLUMNS - 1)
 }

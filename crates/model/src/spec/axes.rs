@@ -192,7 +192,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "target",
         value: "PATHS",
-        about: "Directories, files or block devices, each measured alone, such as /mnt/a,/mnt/b, instead of TARGETs used at once",
+        about: "Directories, files or block devices to measure one at a time, such as /mnt/a,/mnt/b (TARGETs are used together)",
         set: |a, t, _| set_words(&mut a.target, t.split(','), values::path),
         format: |a| a.target.join(","),
         scale: None,
@@ -393,7 +393,7 @@ pub struct Preset {
     pub modes: &'static [Mode],
     /// Bytes of the test file, unless `--size` sets them.
     pub size_bytes: u64,
-    /// How its cells are measured.
+    /// How the preset's cells are measured.
     pub procedure: Procedure,
 }
 
@@ -422,8 +422,8 @@ pub struct Rounds {
     pub tracked_bytes: u32,
     /// The value of the tracked cell that must become steady.
     pub variable: Variable,
-    /// Number of bytes, as a multiple of the target's size, after which the rounds end; `None` if
-    /// they end when the tracked cell is steady.
+    /// Number of written bytes, as a multiple of the target's size, after which the rounds end; `None` if they end when the tracked cell is
+    /// steady.
     pub capacities: Option<u64>,
     /// Number of rounds after which measuring ends, steady or not.
     pub at_most: u32,
@@ -450,10 +450,10 @@ pub struct Mode {
 
 /// All presets.
 ///
-/// Source of `ccsio`: CCSIO Benchmark 1.5.0, <https://ccsiobench.com> (sizes, counts, modes, the cap of 64 MB); of
-/// `iops`: the program of that name by Benjamin Schweizer, <https://github.com/cxcv/iops>; of the `pts` presets: SNIA
-/// Solid State Storage Performance Test Specification 2.0 (shares, sizes, minutes, rounds). The specification leaves
-/// threads and depth to the user; fathom's are in the table.
+/// Source of `ccsio`: CCSIO Benchmark 1.5.0, <https://ccsiobench.com> (sizes, counts, modes, the cap of 64 MB); of `iops`: the program of
+/// that name by Benjamin Schweizer, <https://github.com/cxcv/iops>; of the `pts` presets: SNIA Solid State Storage Performance Test
+/// Specification 2.0 (shares, sizes, minutes, rounds). The specification leaves threads and depth to the user; the presets have values that
+/// fathom chose.
 pub const PRESETS: &[Preset] =
     &[CCSIO, CCSIO_CLASSIC, IOPS, IOMETER_PRESET, ZONES, PTS, PTS_THROUGHPUT, PTS_LATENCY, PTS_WSAT];
 
@@ -566,7 +566,7 @@ const CCSIO_CLASSIC: Preset = Preset {
     ..CCSIO
 };
 
-/// Iometer fills the whole disk. Here the file only has to be larger than the caches.
+/// The preset [`IOMETER`]. Iometer fills the whole disk. Here the file only has to be larger than the caches.
 const IOMETER_PRESET: Preset = Preset {
     name: IOMETER,
     about: "Iometer: access specifications (--spec) x a test type (--cycle) over workers, targets and outstanding I/Os",

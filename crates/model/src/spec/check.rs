@@ -741,8 +741,8 @@ impl StreamSpec {
         }
     }
 
-    /// Reports keys that conflict with separate rates of directions, because they choose the next operation or its
-    /// time.
+    /// Reports keys that conflict with separate rates of directions, because they delay or choose the next operation regardless of its
+    /// direction.
     fn check_direction_rates_with(&self, key: &'static str, found: &mut Vec<Problem>) {
         if !self.rw_or_default().is_mixed() {
             return;

@@ -96,8 +96,7 @@ pub struct PhaseSpec {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub struct StreamSpec {
-    /// Names of the typed keys whose value may equal the default. Any other key was typed if its field is not `None` or
-    /// empty.
+    /// Names of the typed keys whose value may equal the default. Any other key was typed if its field is neither `None` nor empty.
     pub given: BTreeSet<&'static str>,
     /// The settings that the plan copies unchanged, with their defaults. The plan fills in all others.
     pub resolved: Stream,
@@ -367,7 +366,7 @@ pub struct TypedStream {
     /// Whether all directions are reported together.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
-    /// Whether all directions are reported together in addition to each.
+    /// Whether all directions are also reported together, in addition to each direction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub also_mixed: bool,
     /// Whether the job requests a sync after its last write. If this sync fails, the job fails.
@@ -407,11 +406,11 @@ pub struct Logs {
     pub histogram_ms: u64,
     /// How many times a histogram's columns are merged in pairs: 1 leaves half of the columns, 2 a quarter.
     pub coarseness: u32,
-    /// Which latency a line for several operations shows.
+    /// Which latency a line shows if it covers several operations.
     pub value: LogValue,
     /// Whether a line of a log has the offset of the operation.
     pub offset: bool,
-    /// Whether a line has the complete I/O priority, such as `0x2003`; otherwise 1 for real-time and 0 for any other.
+    /// Whether a line has the complete I/O priority, such as `0x2003`; otherwise it has 1 for real-time and 0 for any other class.
     pub priority: bool,
     /// Whether a line has the time of the submission.
     pub issue_time: bool,
@@ -443,7 +442,7 @@ enum_of_words! {
     }
 }
 
-/// The latency that a line of a log for several operations shows.
+/// The latency that a log line shows if it covers several operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogValue {

@@ -20,7 +20,8 @@ pub const MAX_RUNS: u32 = 1000;
 pub const ATTEMPTS: u32 = 3;
 /// Maximum of the setting `attempts`.
 pub const MAX_ATTEMPTS: u32 = 100;
-/// Minimum number of runs for deciding an interval or a trend. Fewer runs look narrow or flat by chance too often.
+/// Minimum number of runs for a decision by a confidence interval or a trend. With fewer runs, intervals are narrow and trends are flat by
+/// chance too often.
 pub const FEWEST_ROUNDS: u32 = 5;
 /// Minimum number of runs for comparing a percentile with a limit. Fewer runs agree by chance too often.
 pub const FEWEST_GATED_RUNS: u32 = 8;
@@ -32,7 +33,7 @@ pub const MAX_TIME_NS: u64 = 86_400_000_000_000;
 pub const MIN_TIME_NS: u64 = 1_000_000;
 /// Maximum rate per second, above the rate of any engine.
 pub const MAX_RATE: f64 = 1e9;
-/// Maximum exponent of a zipf distribution. Far below it, almost all operations already hit one block.
+/// Maximum exponent of a zipf distribution. Far below this maximum, almost all operations already hit one block.
 pub const MAX_THETA: f64 = 100.0;
 /// Maximum number of zones of an order.
 pub const MAX_ZONES: usize = 1000;
@@ -63,11 +64,11 @@ pub const MAX_JOB_STREAMS: usize = 1000;
 pub const MAX_TARGETS: usize = 1000;
 /// Maximum length of a path in bytes: the kernel's `PATH_MAX` without the final zero.
 pub const MAX_PATH: usize = 4095;
-/// Maximum distance in ranks from a host to the host whose part it uses.
+/// Maximum distance in ranks between two hosts of which one uses the part or file of the other.
 pub const MAX_SHIFT: u32 = 1 << 20;
-/// Largest serial number of a CPU: the kernel's `NR_CPUS` is at most 8192.
+/// Highest CPU number: the kernel's `NR_CPUS` is at most 8192.
 pub const MAX_CPU: u32 = 8191;
-/// Largest serial number of a NUMA node: the kernel's `MAX_NUMNODES` is at most 1024.
+/// Highest number of a NUMA node: the kernel's `MAX_NUMNODES` is at most 1024.
 pub const MAX_NODE: u32 = 1023;
 /// Maximum number of characters of a name, which has to fit into a table.
 pub const MAX_NAME: usize = 100;
@@ -145,7 +146,7 @@ fn format_size(bytes: u64) -> String {
     show_block(bytes).to_ascii_lowercase()
 }
 
-/// Parses a time from `least` to `most`, all in ns.
+/// Parses a time and returns it in ns. `least` and `most` are in ns too.
 ///
 /// # Errors
 /// What is wrong and what to type.

@@ -186,13 +186,13 @@ pub fn every(text: &str) -> Result<Every, String> {
     let mean = decimal(text).filter(|mean| (1.0 / MAX_SYNCS..=MAX_SYNCS).contains(mean));
     let parts = mean.map(|mean| (mean * MAX_SYNCS).round() as u32);
     let parts = parts.ok_or_else(|| {
-        reject(text, "is not a valid number; type one from 0.0001 to 10000, such as 8 or 2.9")
+        reject(text, "is not a valid number; type a number from 0.0001 to 10000, such as 8 or 2.9")
     })?;
     let common = greatest_common_divisor(parts, MAX_SYNCS as u32);
     Ok(Every { writes: parts / common, calls: MAX_SYNCS as u32 / common })
 }
 
-/// Returns 1 if both numbers are 0.
+/// Returns the greatest common divisor; 1 if both numbers are 0.
 fn greatest_common_divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a.max(1) } else { greatest_common_divisor(b, a % b) }
 }
@@ -204,7 +204,7 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
 pub fn mean_operations(text: &str) -> Result<f64, String> {
     let mean = decimal(text).filter(|mean| (1.0..=MAX_RUN).contains(mean));
     mean.ok_or_else(|| {
-        reject(text, "is not a length; type a mean number of operations, 1 or more, such as 3.5")
+        reject(text, "is not a valid length; type the mean number of operations of a sequential run, 1 or more, such as 3.5")
     })
 }
 

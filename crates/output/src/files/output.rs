@@ -249,7 +249,7 @@ impl Growing<'_> {
     /// Checks the path again and gives the file its name.
     ///
     /// # Errors
-    /// Why the file may not or cannot get the name. The old file is then unchanged.
+    /// Why the rules forbid the file, or why it cannot get its name. The old file is then unchanged.
     pub fn finish(self, rules: &Rules) -> Result<(), Failure> {
         let typed = &self.outlet.typed;
         if rules.decide(typed)?.destination != self.outlet.destination {

@@ -72,8 +72,8 @@ pub(crate) const SUSPECT_MARK: &str = "*";
 pub(crate) const SUSPECT_MARK_MEANING: &str =
     "* = suspect; void = withheld, because a finding invalidates it";
 
-/// Returns the worst verdict of several results, with the accepted findings of that result; empty
-/// without results.
+/// Returns the worst of the verdicts on several results, with the accepted findings of the result that
+/// has this verdict; empty without results.
 pub(crate) fn worst_verdict_mark<'m>(results: impl Iterator<Item = &'m Measured>) -> String {
     results.max_by_key(|r| (r.void, r.verdict)).map_or_else(String::new, verdict_mark)
 }

@@ -23,7 +23,7 @@ pub(crate) fn settings_table(plan: &Plan) -> Table {
         .table(&[])
 }
 
-/// Returns the name of a job, and whether its result is the headline.
+/// Returns the name of a job, with a remark if its result is the headline.
 pub(crate) fn job_title(plan: &Plan, at: usize) -> String {
     let name = plan.jobs.get(at).map_or("", |job| job.name.as_str());
     let mark = if at == plan.headline { " (headline: the number to quote)" } else { "" };

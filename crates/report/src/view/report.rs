@@ -50,7 +50,7 @@ fn headline_row(report: &Report) -> Option<&Measured> {
     report.headline_result().filter(|_| has_rows && report.results.len() > 1)
 }
 
-/// Returns the result whose verdict follows the headline's number; `None` if no verdict follows it.
+/// Returns the result whose verdict is printed after the headline's number; `None` if no verdict is printed there.
 fn result_with_shown_verdict(report: &Report) -> Option<&Measured> {
     // The verdict at the top may come from another workload of the sweep.
     let has_other_works = report.study.sweep().is_some_and(|sweep| sweep.works.len() > 1);

@@ -37,7 +37,7 @@ pub(crate) struct SweepRow<'r> {
     distinguishing: Option<String>,
 }
 
-/// Returns the best cell of each workload, followed by the cells that it is compared with.
+/// Returns the rows of each workload ([`work_rows`]) below the name of the workload.
 pub(crate) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
     let mut table = rows_table(Vec::new(), report);
     for work in &sweep.works {
@@ -51,9 +51,9 @@ pub(crate) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
 const SWEEP_DROP_ORDER: [&str; 8] =
     ["CPU/MiB", "memory", "verdict", "±95 %", "CPU", "longest", "mean", "MB/s"];
 
-/// Returns the table of these cells. It always has MB/s, and IOPS unless MB/s ranks the cells. If a
-/// latency ranks the cells, the table has that latency. If every cell has a row, the table always
-/// has IOPS, mean and longest latency.
+/// Returns the table of these cells. It has MB/s, and IOPS unless MB/s ranks the cells. If a latency
+/// ranks the cells, the table has that latency. If every cell has a row, the table has IOPS, mean and
+/// longest latency, whatever ranks the cells.
 pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
     let result = |row: &SweepRow| row.cell.result.and_then(|at| report.results.get(at));
     let measured = |row: &SweepRow, measure: Measure| {
@@ -282,7 +282,7 @@ pub(crate) struct Sides {
     pub(crate) columns: Side,
 }
 
-/// One side of a map.
+/// A setting whose values are the rows or the columns of a map.
 #[derive(Clone, Copy)]
 pub(crate) struct Side {
     pub(crate) name: &'static str,
@@ -348,7 +348,7 @@ pub(crate) const TARGET: Side = Side {
     without: |s| Setting { target: None, ..s.clone() },
 };
 
-/// Side of a map with the cache mode, the engine and the batch, for cells that differ in nothing else. All cells are in one map.
+/// Side of a map with the cache mode, the engine and the batch, used if the cells differ in nothing else. All cells are in one map.
 pub(crate) const ACCESS_PATH: Side =
     Side { name: "access path", label: Setting::access_path, sort_key: |_| 0, without: Setting::clone };
 
@@ -455,7 +455,7 @@ pub(crate) fn thread_counts(sweep: &Sweep) -> Vec<u32> {
 /// Returns a row for each size with the values that the lines of `--preset iops` leave out: latencies, the device's
 /// counts and the limiter.
 pub(crate) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
-    // The threads are named only if they differ.
+    // The number of threads is shown only if the cells differ in it.
     let several = thread_counts(sweep).len() > 1;
     let measured = sweep.cells.iter().filter(|c| c.iops.is_some());
     let with_results = measured.filter_map(|c| Some((c, report.results.get(c.result?)?)));

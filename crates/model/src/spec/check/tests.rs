@@ -52,7 +52,7 @@ fn compatible_settings_are_accepted() {
     }
 }
 
-/// Settings that contradict each other or change nothing, with the named keys.
+/// Settings that contradict each other or change nothing, with the keys that the problem names.
 const CONTRADICTIONS: &[(&str, &str)] = &[
     ("mix~70 rw~read", "mix rw"),
     ("mix~70", "mix rw"),

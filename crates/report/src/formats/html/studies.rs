@@ -116,8 +116,8 @@ fn layer_latency_row(row: &LayerRow) -> IntervalRow {
 }
 
 /// Returns a card that compares interfaces for reads, one for writes, and a card with all figures. The cards for reads and writes each
-/// have sequential and random access on one axis, and the device's own sequential rate as a mark. Writes have two rows: without and with
-/// the final sync.
+/// have sequential and random access on one axis, and the device's own sequential rate as a mark. For writes, an interface
+/// has two rows: without and with the final sync.
 pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
     let mut out = String::new();
     for (writes, heading) in [(false, "Reads"), (true, "Writes")] {

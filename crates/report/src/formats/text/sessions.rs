@@ -2,9 +2,9 @@
 //!
 //! On at least 60 columns, every row of a list has time, verdict, value and target. A short list
 //! first makes room for whole targets: it leaves out the year, then the interval, then what was
-//! measured, as long as fewer targets are then shortened. If the table is still too wide, it
-//! drops columns in this order: what was measured, interval, tags, id. Ids that do not fit are
-//! shortened to their ends, and at last the year is left out.
+//! measured, each only if fewer targets are then shortened. If the table is still too wide, it drops
+//! columns in this order: what was measured, interval, tags, id. Ids that do not fit are
+//! shortened to their ends. If even these do not fit, the year is left out.
 
 use super::report::{show_fix, show_passed, with_outcome};
 use super::sweep::show_best_settings;
@@ -73,8 +73,8 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
     out.write(to)
 }
 
-/// Leaves out the year and columns so that as few targets as possible are shortened, but no more
-/// columns than that requires.
+/// Leaves out the year, then the interval, then what was measured, until as few targets as possible
+/// are shortened.
 fn with_whole_targets(table: Table, width: usize) -> Table {
     let count_shortened = |table: &Table| {
         let (lines, left_out) = table.lines(width);

@@ -101,7 +101,7 @@ fn split_first_clause(sentence: &str) -> (&str, &str) {
 /// Returns the part of the conclusion on a workload that the answer ([`describe_best`]) leaves out.
 fn rest_of_conclusion<'w>(sweep: &Sweep, work: &'w Work) -> &'w str {
     if !sweep.winner.contains_key(&work.name) {
-        // The answer is the whole conclusion.
+        // The answer already states the whole conclusion.
         return "";
     }
     // The answer only counts the other settings. The conclusion names them and has the bound.
@@ -283,7 +283,7 @@ pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
     }
 }
 
-/// Shades of a map, from a small share of the best to all of it.
+/// Shades of a map, from a small share of the best value to the best value.
 const MAP_SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 /// Minimum width of a value.
 const VALUE_WIDTH: usize = 7;
