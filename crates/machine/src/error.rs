@@ -108,7 +108,7 @@ fn errors_of_paths_and_devices_have_a_likely_cause() {
         (Errno::NXIO, "; the node exists, but its device does not"),
         (Errno::NOMEDIUM, "; the drive has no medium"),
         (Errno::IO, "`dmesg` shows what the kernel reported"),
-        (Errno::MFILE, "`ulimit -n` shows the limit"),
+        (Errno::MFILE, "limit of open files (`ulimit -n` shows it)"),
     ] {
         assert!(message(errno).contains(cause), "{}", message(errno));
     }
