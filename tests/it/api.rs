@@ -84,12 +84,13 @@ fn time_budget_is_announced_and_kept() {
     assert!(took <= 1.1 * 15.0, "{took} s");
     let report = out.report().0;
     assert!(out.stderr.contains("It takes at most "), "{}", out.stderr);
-    for row in rows(&report) {
+    let runs_of = |row: &Value| {
         let result = &report["results"][row["result"].as_u64().unwrap() as usize];
-        let runs = result["runs"].as_array().unwrap().len();
-        // 15 s have room for 16 runs of at least 300 ms of each of the three rows.
-        assert!((3..=16).contains(&runs), "{runs}: {row:#}");
-    }
+        result["runs"].as_array().unwrap().len()
+    };
+    let runs: Vec<usize> = rows(&report).iter().map(runs_of).collect();
+    // 15 s have room for 50 runs of at least 300 ms. Rows that vary more get more of them.
+    assert!(runs.iter().all(|runs| *runs >= 3) && runs.iter().sum::<usize>() <= 50, "{runs:?}");
     let answered = ["advice", "no_advice"].map(|key| report["api"][key].as_array().map_or(0, Vec::len));
     assert_eq!(answered.iter().sum::<usize>(), 1, "one work has one answer: {:#}", report["api"]);
     for advice in report["api"]["advice"].as_array().unwrap() {
