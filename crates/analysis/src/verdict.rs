@@ -276,7 +276,7 @@ pub(crate) fn fix_or_accept(ids: &NamedIds, command: &[String]) -> String {
     format!("{fix} and repeat, or type {} to decide all the same.", explained_acceptance(ids, command))
 }
 
-/// Describes a finding for use after `but`: `C03 FLUSH_TOO_CHEAP: A flush of vda took 36 us: ...`.
+/// Describes a finding for use after `but`: `C03 FLUSH_TOO_CHEAP: A flush of vda took 36 us on average: ...`.
 pub(crate) fn describe_doubt(finding: &Checked) -> String {
     format!("{} {}: {}", finding.id, finding.name, finding.sentence)
 }

@@ -382,7 +382,9 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<FlushTime>
     }
     if ns_per_flush(ms + rounding_ms) >= minimum_ns {
         let flushes = show_count(flushes);
-        return Err(format!("too few flushes ({flushes}) to time them in whole milliseconds"));
+        return Err(format!(
+            "too few flushes ({flushes}) to time them: the kernel counts whole milliseconds"
+        ));
     }
     let cause = if is_virtual {
         "the host may not pass flushes on to its disk, and synced data may be lost in a power failure"
@@ -391,7 +393,12 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<FlushTime>
     };
     let severity = if is_virtual { Severity::Note } else { Severity::Biases };
     let took = show_ns(ns_per_flush(ms));
-    Ok(FlushTime::TooShort(detail!(severity, numbers, "A flush of {} took {took}: {cause}.", disk.name)))
+    Ok(FlushTime::TooShort(detail!(
+        severity,
+        numbers,
+        "A flush of {} took {took} on average: {cause}.",
+        disk.name
+    )))
 }
 
 const NO_FINAL_SYNC: Check = Check {
@@ -505,8 +512,8 @@ const REMOTE_ACK: Check = Check {
          call carries all data."
     ),
     provoke: "mount -t nfs server:/export /mnt && fathom run --rw randwrite --depth 1 --fsync 1 /mnt",
-    fix: "Check the mount options (`nfsstat -m`) and the server's (`exportfs -v` must list `sync`), and \
-          measure on the server.",
+    fix: "Check the mount options (`nfsstat -m`) and the server's export options (`exportfs -v` must list \
+          `sync`), and measure on the server.",
     accept: "A note needs no --accept.",
     applies: |case| case.does(Kind::Write) && case.has_storage(),
     ask: Ask::Alone(check_remote_ack),
@@ -602,7 +609,7 @@ fn calls_since_mount(snapshot: &Snapshot) -> Known<NfsCalls> {
         let counts = lines.filter_map(|l| l.split_ascii_whitespace().next()?.parse::<u64>().ok());
         counts.fold(None, |sum: Option<u64>, n| Some(sum.unwrap_or(0).saturating_add(n)))
     };
-    let missing = || format!("{MOUNT_STATS} has no count of writes");
+    let missing = || format!("{MOUNT_STATS} does not count both WRITE and COMMIT calls");
     let writes = calls_named("WRITE").ok_or_else(missing)?;
     Ok(NfsCalls { writes, commits: calls_named("COMMIT").ok_or_else(missing)? })
 }

@@ -21,7 +21,7 @@ fn fleet<'c>(case: &Case<'c>) -> Option<&'c Fleet> {
     case.record.fleet.as_deref()
 }
 
-/// Returns the hosts that ran this job, by rank, or none if a single host ran it.
+/// Returns the hosts that ran this job, by rank. Empty if a single host ran it.
 fn hosts_of_job<'c>(case: &Case<'c>) -> &'c [HostRecord] {
     let all = fleet(case).map_or(&[][..], |f| &f.hosts);
     let participants = &all[..case.record.header.plan.hosts_in_job(case.job_index, all.len())];

@@ -43,7 +43,7 @@ pub(crate) use statistics::shaped;
 pub(crate) use storage_reached::page_cache::CACHED_ABOVE;
 pub use storage_reached::page_cache::severity_of_cached_share;
 
-/// The groups of the catalogue: the question of each group, and its checks.
+/// The groups of the catalogue: the title of each group, and its checks.
 pub(crate) const GROUPS: &[(&str, &[Check])] = &[
     ("Did the I/O reach the device at all?", storage_reached::CHECKS),
     ("Was it the I/O that you requested?", io_as_requested::CHECKS),
@@ -110,8 +110,8 @@ pub struct Earlier<'a> {
 }
 
 impl Earlier<'_> {
-    /// Returns the answer of the check with this id. `None` if the asking check does not name the id in [`Ask`], because the
-    /// other check may run later.
+    /// Returns the answer of the check with this id. `None` if that check did not run, or if the asking check does not name
+    /// the id in [`Ask`]: a check that is not named may run later.
     pub(crate) fn answer(&self, id: CheckId) -> Option<&Known<Answer>> {
         self.ids.contains(&id).then(|| self.answers.get(&id)).flatten()
     }
@@ -144,11 +144,11 @@ impl Check {
     /// Runs the check with the answers so far. If the evidence of some runs is missing, the check can still have a
     /// finding about the other runs:
     ///
-    /// 1. If the check cannot answer, it is asked about each run alone, or about groups if there are many runs. If the
-    ///    reason is the same, this run or group lacks evidence.
-    /// 2. The check is asked again without these runs, until it answers or all other runs have their evidence. It is asked
-    ///    at most [`MAX_REASONS`] times: further reasons come from figures, which change with the runs.
-    /// 3. Only a finding is an answer. A belief does not hold if a run lacks evidence.
+    /// 1. If the check cannot answer, it is asked about each run alone, or about groups if there are many runs. A run or
+    ///    group for which it gives the same reason lacks evidence.
+    /// 2. The check is asked again without these runs, until it answers or no other run lacks evidence. This is done at
+    ///    most [`MAX_REASONS`] times: further reasons come from figures, which change with the runs.
+    /// 3. Only a finding about the remaining runs is returned. A belief does not hold if a run lacks evidence.
     ///
     /// If all runs have their evidence but their figures do not decide, no run is left out. Such an answer is
     /// [`Answer::Undecided`], which becomes an error here, or an error that contains figures and therefore differs for a single run.
@@ -211,7 +211,7 @@ fn is_same_reason(one: &str, other: &str) -> bool {
 /// The maximum number of groups of runs, because a session may have thousands of runs.
 const MAX_GROUPS: usize = 64;
 
-/// A check may lack the evidence of runs for at most this many different reasons.
+/// Maximum number of different reasons for which [`Check::ask`] leaves out the runs that lack evidence.
 const MAX_REASONS: usize = 3;
 
 /// Builds the formula text of a check. As in `format!`, a threshold appears as its constant (`{BIASED_ABOVE}`).
@@ -281,7 +281,7 @@ impl Detail {
         Ok(Answer::Finding(self))
     }
 
-    /// Replaces the fix of the check by one for this case; `None` removes it.
+    /// Sets [`Detail::fix`], the fix for this case. With `None`, the finding shows the fix of the check.
     pub(crate) fn with_fix(self, fix: impl Into<Option<String>>) -> Self {
         Self { fix: fix.into(), ..self }
     }

@@ -43,8 +43,8 @@ impl Check {
     }
 }
 
-/// Checks that the honest records cannot exercise, and why. They may answer "not checked" about an honest record, and
-/// their own tests show that they hold.
+/// The ids of checks that the honest records cannot exercise, each with what is missing. Such a check may answer
+/// "not checked" about an honest record, and its own tests show that it holds.
 const NOT_EXERCISED: &[(CheckId, &str)] = &[
     (CheckId::A19, "a drive that shows its link"),
     (CheckId::B08, "polling must be requested, and needs a disk that polls"),

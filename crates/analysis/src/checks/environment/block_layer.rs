@@ -20,10 +20,10 @@ use crate::figures::{RATED_KINDS, kernel_text, traffic};
 use model::evidence::{IO_LIMIT_KINDS, LIMITS, unreadable_limits};
 use model::record::StreamEnd;
 
-/// Share by which a rate may be below a limit and still be limited by it. With one operation at a time, a part of each
-/// slice is lost (91 % of the limit were observed).
+/// Largest share by which a rate is below a limit and still counts as limited by it. With one operation at a time, a part
+/// of each time slice is lost (91 % of the limit were observed).
 const TOLERANCE_BELOW: f64 = 0.1;
-/// Share by which a rate may exceed its limit.
+/// Largest share by which a rate exceeds a limit and still counts as limited by it.
 const TOLERANCE_ABOVE: f64 = 0.05;
 /// A run may exceed the limit by what the limit allows in this time. The kernel distributes budgets in slices of 100 ms (20 ms on
 /// some disks), and a run can start with one slice and end in the next.
@@ -106,9 +106,9 @@ impl Limit {
     }
 }
 
-/// The reason of D04 if no visible cgroup limits I/O, but cgroups above them are hidden.
+/// The reason that D04 gives if no visible cgroup limits I/O, but the cgroups above the visible ones are hidden.
 pub(crate) const OUTER_CGROUPS_HIDDEN: &str =
-    "no visible cgroup limits I/O, but the cgroups above are hidden, as in a container";
+    "no visible cgroup limits I/O, but the cgroups above the visible ones are hidden, as in a container";
 
 /// The limits of the target's devices.
 #[derive(Default)]
@@ -168,7 +168,7 @@ fn describe_unreadable(case: &Case) -> Option<String> {
     unreadable_limits(case.machine?.fact(LIMITS).ok()?, IO_LIMIT_KINDS)
 }
 
-/// Whether the result reached a limit.
+/// Whether the rate is at a limit that a cgroup sets (D04).
 pub(super) fn reaches_limit(case: &Case) -> bool {
     let answer = IO_LIMIT_CONFIGURED.ask(case, &BTreeMap::new());
     matches!(answer, Ok(Answer::Finding(found)) if found.severity == Severity::Biases)
@@ -197,7 +197,8 @@ fn find_reached_limit<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit,
     rates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
-/// Returns the mean rate over the runs in the unit of the limit, of all streams that use the device: they share the limit.
+/// Returns the mean rate over the runs, in the unit of the limit. Adds up all streams that use the device, because they
+/// share the limit.
 fn measure_rate(case: &Case, limit: &Limit) -> f64 {
     let all = case.with_sharers();
     let rate_of_stream = |s: &StreamEnd| {
@@ -233,7 +234,7 @@ fn limits_any_device(case: &Case) -> bool {
     parse_limits(text, &numbers).hard.iter().any(|limit| case.does(limit.kind))
 }
 
-/// Returns the limits on a device from the text of the limits of all cgroups.
+/// Returns the limits on the device with this `number` (such as `8:0`), from the text of the limits of all cgroups.
 pub(crate) fn hard_limits(text: &str, number: &str) -> Vec<Limit> {
     parse_limits(text, &[number]).hard
 }
@@ -381,7 +382,7 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
         let sentence = if most <= TIME_BIASED_ABOVE {
             "The device and the CPUs account for at least two thirds of the latency."
         } else {
-            "The time above the device is no longer than the usual overhead of the kernel."
+            "Operations spent no more time above the device than the usual overhead of the kernel."
         };
         return holds(sentence, numbers);
     }
@@ -658,8 +659,8 @@ fn is_rotational(layer: &Layer) -> bool {
     layer.queue_number("rotational").is_ok_and(|r| r == 1)
 }
 
-/// Returns the values of `read_ahead_kb` that kernels set. Without an optimal size, newer kernels (such as 6.18) set twice the
-/// largest request on rotational devices. The rotational flag of a loop device may change later.
+/// Returns the values of `read_ahead_kb` that kernels set. Without `optimal_io_size`, newer kernels (such as 6.18) set twice
+/// the largest request on rotational devices. The rotational flag of a loop device may change after the kernel set the value.
 fn default_read_aheads_kb(layer: &Layer) -> Vec<u64> {
     let optimal_bytes = layer.queue_number("optimal_io_size").unwrap_or(0);
     let mut defaults = vec![READ_AHEAD_KB.max((optimal_bytes / 1024).saturating_mul(2))];

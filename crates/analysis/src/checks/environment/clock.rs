@@ -14,8 +14,8 @@ use model::evidence::SUSPENDED;
 const RATES_HZ: [u32; 4] = [100, 250, 300, 1000];
 /// Multiples of the tick that are checked.
 const TICKS: [u32; 3] = [1, 2, 3];
-/// Largest distance of a latency from a tick, as a share of the tick: wide enough for the wake-up, narrow enough to be
-/// rare by chance.
+/// Largest distance of a latency from a tick, as a share of the tick: wide enough for the time of a wake-up, and so narrow
+/// that few latencies are within it by chance.
 const WITHIN: Share = Share(0.03);
 /// If more than this share of the latencies is at ticks, the result is biased.
 const AT_TICKS_ABOVE: Share = Share(0.2);
@@ -30,7 +30,7 @@ const DEVICE_BELOW: f64 = 0.5;
 /// threads that complete an operation wait too: with a busy loop on each CPU, 96 % of stable writes
 /// took one tick, while their worker waited for a CPU in only 1 % of its time.
 const READY_FROM: Share = Share(0.2);
-/// Minimum number of latencies for a share.
+/// Minimum number of latencies. With fewer, the share at ticks may be chance.
 const LEAST_OPS: u64 = 100;
 
 pub(super) const TICK_QUANTISED: Check = Check {

@@ -73,7 +73,7 @@ fn check_cpu_bound(case: &Case) -> Known<Answer> {
     }
     let why = match at_ceiling {
         Some(share) => format!(
-            "The rate is {} of the one that fathom reaches through this interface without storage",
+            "The rate is {} of the rate that fathom reaches through this interface without storage",
             show_share(share)
         ),
         None if on_cpu > CPU_BOUND_ABOVE => {
@@ -190,7 +190,7 @@ fn check_tool_overhead(case: &Case) -> Known<Answer> {
 }
 
 /// Above this share of the workers' time, waiting for a CPU is part of the latencies. Kernel threads also need CPU
-/// time: 5.4 % were seen in one of 80 honest runs on two quiet CPUs.
+/// time: 5.4 % were seen in one of 80 runs on two CPUs that nothing else used.
 pub(crate) const CPU_WAIT_ABOVE: Share = Share(0.10);
 /// Above this share of the workers' time, waiting for a CPU decides the number.
 const CPU_WAIT_VOID_ABOVE: Share = Share(0.30);
@@ -335,8 +335,8 @@ fn check_steal(case: &Case) -> Known<Answer> {
     }
     if all < LEAST_TICKS {
         return Err(format!(
-            "the runs are too short: the kernel counts CPU time in ticks of 10 ms, and only {all} of the \
-             {LEAST_TICKS} needed passed"
+            "the runs are too short: the kernel counts CPU time in ticks of 10 ms, and they contain only {all} \
+             of the {LEAST_TICKS} ticks that the check needs"
         ));
     }
     let part = stolen as f64 / all as f64;
@@ -506,7 +506,7 @@ fn check_clocking(case: &Case) -> Known<Answer> {
     let mut causes = Vec::new();
     if !slower_governors.is_empty() {
         let names: Vec<&str> = slower_governors.into_iter().collect();
-        causes.push(format!("the governor {} chooses the frequency of the CPUs", names.join(" and ")));
+        causes.push(format!("the CPUs may run below full clock (governor: {})", names.join(" and ")));
     }
     if let Some(Waking { ns, median_ns }) = known_waking.filter(|w| w.ns >= WAKING_FROM.0 * w.median_ns) {
         causes.push(format!(

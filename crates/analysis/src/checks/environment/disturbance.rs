@@ -36,8 +36,8 @@ pub(super) const FOREIGN_IO: Check = Check {
     reads: "`/sys/block/*/stat` at the start and stop of each run, of the whole disk and of every disk below \
             it (those of a loop device, a volume or an array). The charges to fathom's own cgroup on each \
             disk (`blkio.throttle.io_service_bytes` and `io_serviced`, or `io.stat`). The bytes and \
-            operations that fathom issued. The names of kernel threads and the writes in the idle watch (see \
-            D03), to name a thread that may have caused the traffic.",
+            operations that fathom issued. The names of kernel threads (see D03), to name one that may have \
+            caused the traffic.",
     formula: formula!(
         "Share of others = traffic of others / (traffic of others + traffic of fathom). Requests and bytes \
          each have a share. The larger one counts, on the worst disk.\n\
@@ -188,8 +188,8 @@ impl ForeignIo {
     fn unattributed(&self) -> Option<String> {
         (self.unattributed_share > FOREIGN_ABOVE.0).then(|| {
             format!(
-                "{} wrote {} more than fathom requested: for other processes, or for the file system and its \
-                 journal, which the kernel does not distinguish",
+                "{} wrote {} more than fathom requested, and the kernel does not show whether for other \
+                 processes, or for the file system and its journal",
                 self.traffic.disks,
                 show_bytes(self.traffic.unattributed_bytes)
             )
@@ -252,7 +252,7 @@ impl ForeignIo {
         detail!(
             self.severity().unwrap_or(Severity::Note),
             self.numbers(),
-            "Other processes used {disk} during the runs{how}: they did {others} and fathom {own}, so their \
+            "Other processes used {disk} during the runs{how}: they caused {others} and fathom {own}, so their \
              share was {}.{limited}",
             show_share(self.deciding_share)
         )
@@ -408,10 +408,11 @@ const NAMED: usize = 3;
 pub(super) const RUNS_DISTURBED: Check = Check {
     id: CheckId::D27,
     name: "RUNS_DISTURBED",
-    belief: "no other load disturbed a counted run",
-    reads: "fathom's decision after each run, from its start and stop: `/sys/block/*/stat` of the whole disk \
-            and of the disks below it, compared with the charges to fathom's cgroup (see D01), stolen time \
-            in `/proc/stat`, and the limits of the cgroups above fathom.",
+    belief: "nothing outside fathom disturbed a counted run",
+    reads: "fathom's decision after each run. It reads the snapshots at the start and stop of the run: \
+            `/sys/block/*/stat` of the whole disk and of the disks below it, compared with the charges to \
+            fathom's cgroup (see D01), stolen time in `/proc/stat`, and the limits of the cgroups above \
+            fathom.",
     formula: formula!(
         "fathom decides after each run whether something outside fathom disturbed it. The thresholds are \
          rates, since the same traffic is a smaller share of a faster run.\n\
@@ -457,7 +458,7 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biases,
             numbers,
-            "Other processes or the hypervisor disturbed {}: {}.",
+            "Something outside fathom disturbed {}: {}.",
             match case.runs.len() {
                 1 => "the only run".into(),
                 all => format!("{} of {all} counted runs", counting.len()),
@@ -470,7 +471,7 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
         return detail!(
             Severity::Note,
             numbers,
-            "Other processes or the hypervisor disturbed runs, which were repeated: {runs}."
+            "Something outside fathom disturbed runs, which were repeated: {runs}."
         )
         .with_fix(String::new())
         .found();
@@ -478,7 +479,7 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
     case.need_run()?;
     let outside = OutsideLoad::from_runs(case);
     match outside.why_unknown().as_slice() {
-        [] => holds("No other load disturbed the runs.", numbers),
+        [] => holds("Neither other load nor a changed limit disturbed the runs.", numbers),
         reasons => Err(reasons.join("; ")),
     }
 }

@@ -84,7 +84,7 @@ fn check_thermal(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Returns the known lowest layers below the targets, each once, even without valid counters.
+/// Returns each known layer that has no layer below it, once, even if its counters are invalid.
 fn lowest_layers<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
     case.layers(|layer| layer.below.is_empty())
 }
@@ -103,7 +103,7 @@ struct Sensor {
 }
 
 /// Returns the sensor closest to its limit, or `None` if no sensor reports both a temperature and a limit. The second value
-/// is the reason if a temperature or a limit is unknown.
+/// is `Err` with the reason if the temperature or the limit of any drive is unknown.
 fn find_hottest(case: &Case) -> (Option<Sensor>, Known<()>) {
     let mut hottest: Option<Sensor> = None;
     let mut completeness = case.need_run();
@@ -160,7 +160,7 @@ pub(super) const LINK_DEGRADED: Check = Check {
               `fathom run --rw read --bs 1m --depth 8 DIR`.",
     fix: "Reseat the drive, use another slot, cable or riser, and check for a limit in the firmware (`lspci \
           -vv`, LnkCap and LnkSta).",
-    accept: "Accept it if the drive will stay in that slot, or is too old for the port.",
+    accept: "Accept it if the drive will stay in that slot, or cannot use the full speed of the port.",
     applies: |case| case.on_device(),
     ask: Ask::Alone(check_link_degraded),
     #[cfg(test)]
@@ -229,14 +229,14 @@ const SHORTEST_WAKE_UP_NS: u64 = 1_000_000;
 /// Minimum number of runs, which must all start with a slow operation. In a single run a slow first operation may be
 /// chance, because some interval has to contain the longest operation.
 const FEWEST_RUNS: usize = 3;
-/// Minimum length of a wake-up that a single run proves: a disk that spins up. Nothing else delays only the first
-/// operation by so much.
+/// A first operation of this length or longer proves a wake-up even with fewer than [`FEWEST_RUNS`] runs: a disk that
+/// spins up. Nothing else delays only the first operation by so much.
 const SHORTEST_SPIN_UP_NS: u64 = 1_000_000_000;
 /// Minimum number of later intervals to compare the first one with.
 const FEWEST_INTERVALS: usize = 5;
 /// At this share of the measured time or above, waking up the drive biases the mean.
 const WAKE_UP_BIASES_FROM: Share = Share(0.05);
-/// File with the time that the drive may take to wake up.
+/// File with the longest time in us that the kernel lets the drive take to wake up.
 const TOLERANCE: &str = "pm_qos_latency_tolerance_us";
 
 pub(super) const POWER_STATE: Check = Check {
@@ -320,8 +320,8 @@ fn check_power_state(case: &Case) -> Known<Answer> {
     finding!(
         if share_of_windows >= WAKE_UP_BIASES_FROM { Severity::Biases } else { Severity::Note },
         numbers,
-        "{} began with a slow operation (up to {}; the later median is {}): the drive probably had to wake \
-         up. This took {} of the measured time.",
+        "{} began with a slow operation (up to {}; the median of later operations is {}): the drive probably \
+         had to wake up. This took {} of the measured time.",
         if woke == 1 { "The run".to_owned() } else { format!("Each of {} runs", show_count(woke as f64)) },
         show_ns(longest as f64),
         show_ns(median as f64),
@@ -351,7 +351,7 @@ fn read_run_beginning(case: &Case, ran: &CaseRun) -> Known<RunBeginning> {
     })
 }
 
-/// Work that an array can be busy with (`mdstat`, `md/sync_action`).
+/// Names of the work that an array can be busy with, in `mdstat` and `md/sync_action`.
 const BUSY: &[&str] = &["resync", "recovery", "recover", "check", "reshape", "repair"];
 /// bcache states in which reads and writes bypass the configured cache.
 const BROKEN_CACHE: &[&str] = &["no cache", "inconsistent"];
@@ -410,8 +410,8 @@ fn check_raid_state(case: &Case) -> Known<Answer> {
     finding!(Severity::Biases, numbers, "An array or cache below the target is degraded or busy: {problems}.")
 }
 
-/// Describes what is wrong with an array, from its own files before the runs and from the kernel's summary in the
-/// snapshots before and after each run.
+/// Describes what is wrong with an array, from its own files before the runs and from `/proc/mdstat` before and after each
+/// run.
 fn problems_of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
     let mut out = Vec::new();
     if let Some(missing) = array.device_number("md/degraded").ok().filter(|missing| *missing > 0) {
@@ -430,7 +430,8 @@ fn problems_of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
     if out.is_empty() { completeness.map(|()| out) } else { Ok(out) }
 }
 
-/// Describes what is wrong with an array according to the summary: a line with its name, then indented lines.
+/// Describes what is wrong with an array according to the text of `/proc/mdstat`: a line that begins with the name of the
+/// array, followed by indented lines.
 fn problems_in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
     let mut lines = text.lines().skip_while(|l| l.split(" : ").next().map(str::trim) != Some(name));
     lines.next().ok_or_else(|| format!("{RAID} does not list {name}"))?;

@@ -143,7 +143,7 @@ fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
     Ok(Some(written_between(&case.shared_layers()?, start, end)? as f64 * 1e9 / ns as f64))
 }
 
-/// Whether the rate of writes to the shared disks is known to be harmless while fathom was idle. If a thread worked
+/// Whether the rate of writes to the shared disks while fathom was idle is known and harmless. If a thread worked
 /// nevertheless, it probably worked on another disk.
 fn was_quiet_while_idle(case: &Case) -> bool {
     matches!(idle_bytes_per_s(case), Ok(Some(rate)) if rate <= IDLE_BYTES_PER_S)

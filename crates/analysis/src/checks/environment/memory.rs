@@ -87,7 +87,7 @@ pub(super) const MEMORY_PRESSURE: Check = Check {
               --rw randread --cache mmap --engine mmap --size 1g DIR`.",
     fix: "Stop other users of the memory, make the file smaller, or raise the limit of the cgroup, and \
           measure again.",
-    accept: "Accept it if the machine that you want to measure is as short of memory.",
+    accept: "Accept it if memory is just as short in production.",
     applies: |case| case.has_storage(),
     ask: Ask::Alone(check_memory_pressure),
     #[cfg(test)]
@@ -138,8 +138,8 @@ fn check_memory_pressure(case: &Case) -> Known<Answer> {
     let dirty = dirty_share_of_limit(case)?;
     if let Some(part) = dirty.filter(|part| *part >= DIRTY_FROM) {
         numbers.insert("dirty_share_of_limit".into(), part);
-        let fix = "Use --cache direct, or a --time so long that the first writes, which only memory took, do \
-                   not matter.";
+        let fix = "Use --cache direct, or a --time so long that the first writes, which went only to memory, \
+                   do not matter.";
         return detail!(
             Severity::Note,
             numbers,
@@ -155,8 +155,8 @@ fn check_memory_pressure(case: &Case) -> Known<Answer> {
     holds("There was enough memory.", numbers)
 }
 
-/// Returns the highest share of the dirty page limit at the stop of a run, or `None` if the stream's writes leave
-/// no dirty pages.
+/// Returns the dirty pages at the stop of a run as a share of their limit, from the run with the highest share. `None` if
+/// the stream's writes leave no dirty pages.
 fn dirty_share_of_limit(case: &Case) -> Known<Option<f64>> {
     if case.stream.cache.is_direct() || case.stream.cache.is_sync() || !case.does(Kind::Write) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Virtual machines, clouds and containers, below which nothing is visible (D18, D19, D25).
+//! Virtual machines, clouds and containers: fathom sees nothing below them (D18, D19, D25).
 //!
 //! D18 notes any hypervisor or driver of virtual disks. D19 looks for a single fall between two flat plateaus
 //! of the rate, on disks of clouds that sell bursts. D25 notes targets on an overlay, and facts that the kernel
@@ -50,7 +50,10 @@ fn check_virtual(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Returns the hypervisor or the driver of virtual disks, or `None` if there is none as far as known.
+/// Returns the hypervisor or the driver of virtual disks, or `None` if there is neither.
+///
+/// # Errors
+/// Fails if no driver of virtual disks was found, and it is unknown whether there is a hypervisor.
 fn find_hypervisor<'a>(case: &Case<'a>) -> Known<Option<&'a str>> {
     let machine = case.machine.ok_or("the record names no host")?;
     let drivers = case.places().flat_map(|p| &p.layers).filter_map(|l| l.driver.as_deref());
@@ -115,7 +118,7 @@ pub(super) const CLOUD_BURST: Check = Check {
     provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. \
               Elsewhere, a limit that is set during a run causes the same fall, but E02 reports it, since \
               no cloud is named. fathom's own tests use made-up records of a cloud instead.",
-    fix: "Quote the second rate. Or spend the credits first, and then measure for more than an hour.",
+    fix: "Quote the rate after the fall. Or spend the credits first, and then measure for more than an hour.",
     accept: "Accept it if your load comes in bursts shorter than the credits last.",
     applies: |case| case.on_device(),
     ask: Ask::Alone(check_cloud_burst),
@@ -125,7 +128,7 @@ pub(super) const CLOUD_BURST: Check = Check {
     blind: || fixture("Amazon EC2\n", 3_000, 3_000, 30),
 };
 
-/// The interval at which the rate falls, and the rates before and after in operations per second.
+/// The index of the interval at which the rate falls, and the rates before and after in operations per second.
 struct Fall {
     at: usize,
     before: f64,
@@ -156,7 +159,7 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
         );
     };
     let ns = measured * fall.at as f64 / rates.len().max(1) as f64;
-    // `at` is an index of these intervals.
+    // `fall.at` is an index of `rates`, which has one entry for each of these intervals.
     let row = &interval_rates[fall.at];
     finding!(
         Severity::Biases,
@@ -175,8 +178,8 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Returns the cloud that the vendor or product of the machine or the model of a disk names. `None` if they name none, or if a
-/// disk is instance storage.
+/// Returns the cloud named by the vendor or product of the machine, or by the model of a disk. `None` if no text names a
+/// cloud, or if a disk is instance storage.
 ///
 /// # Errors
 /// Fails if vendor or product cannot be read and no other text names a cloud.
@@ -196,7 +199,7 @@ fn find_cloud(case: &Case) -> Known<Option<&'static str>> {
     firmware.into_iter().collect::<Known<Vec<_>>>().map(|_| None)
 }
 
-/// An interval of the stream.
+/// The rate of the stream in one interval.
 struct IntervalRate {
     /// Operations per second.
     iops: f64,
@@ -206,7 +209,7 @@ struct IntervalRate {
     at_s: f64,
 }
 
-/// Returns the intervals of the stream over all runs.
+/// Returns the rates of the stream in all intervals of all runs, in order.
 fn interval_rates(case: &Case) -> Vec<IntervalRate> {
     let rates_in_run = |ran: &CaseRun| -> Vec<IntervalRate> {
         let from = intervals_of(ran).map(|row| row.start_ns).min().unwrap_or(0);
@@ -220,7 +223,7 @@ fn interval_rates(case: &Case) -> Vec<IntervalRate> {
     case.runs.iter().flat_map(rates_in_run).collect()
 }
 
-/// Returns the interval that divides the rates best into two plateaus, if both are flat and the second is much
+/// Finds the interval that divides the rates best into two plateaus. `None` unless both are flat and the second is much
 /// lower.
 fn find_fall(rates: &[f64]) -> Option<Fall> {
     // Prefix sums, so that trying all intervals takes linear time.
@@ -260,9 +263,9 @@ pub(super) const CONTAINER_VIEW: Check = Check {
     id: CheckId::D25,
     name: "CONTAINER_VIEW",
     belief: "fathom sees the whole machine",
-    reads: "The file systems of the targets (containers use an overlay), where in the stack fathom could \
-            not follow their devices, and why facts could not be read: limits, governors, firmware names, \
-            fathom's own cgroup.",
+    reads: "The file systems of the targets (containers use an overlay), the layer at which fathom lost track \
+            of their devices, and the reason for each fact that could not be read (limits, governors, \
+            firmware names, fathom's own cgroup).",
     formula: formula!(
         "A note if a target is on an overlay, or if access to a fact was denied (permission denied, not \
          permitted, read-only file system). A file that does not exist is no sign of a container: many machines lack it. The \
@@ -323,7 +326,7 @@ fn check_container_view(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Note, sentence + ".", numbers).found()
 }
 
-/// Returns the names of the refused facts.
+/// Returns the names of the facts that fathom was not allowed to read.
 fn list_refused_facts(machine: &Machine) -> Vec<&str> {
     let refused = |why: &String| {
         let why = why.to_lowercase();
@@ -331,9 +334,9 @@ fn list_refused_facts(machine: &Machine) -> Vec<&str> {
     };
     let facts = machine.facts.iter().filter_map(|(name, f)| Some((name.as_str(), f.as_ref().err()?)));
     let others = [
-        ("the memory's size", machine.memory_bytes.as_ref().err()),
+        ("the size of the memory", machine.memory_bytes.as_ref().err()),
         ("the clock source", machine.clocksource.as_ref().err()),
-        ("its own cgroup", machine.cgroup.as_ref().err()),
+        ("fathom's own cgroup", machine.cgroup.as_ref().err()),
     ];
     let others = others.into_iter().filter_map(|(name, why)| Some((name, why?)));
     facts.chain(others).filter(|(_, why)| refused(why)).map(|(name, _)| name).collect()

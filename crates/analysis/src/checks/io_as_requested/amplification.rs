@@ -314,7 +314,7 @@ fn cause_of_extra_writes(case: &Case) -> String {
     causes.join("; ")
 }
 
-/// Returns the bytes per ns that the layers wrote during the idle watch, or 0 without one. In that case only D01
+/// Returns the bytes per ns that the layers wrote during the idle watch, or 0 if this is unknown. In that case only D01
 /// finds writes by other processes.
 fn idle_rate(case: &Case, layers: &[&Layer]) -> f64 {
     let at = |moment| case.snapshot_before_runs(moment);

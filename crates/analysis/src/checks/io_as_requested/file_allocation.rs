@@ -134,8 +134,8 @@ fn sizes(line: &Line) -> Vec<u64> {
     out
 }
 
-/// Returns a description of each partition and device that does not start on a block, and an error
-/// if the start of one is unknown.
+/// Describes each partition and loop device that does not begin at a multiple of `block` bytes, and each device with an
+/// alignment offset. The second value is `Err` with the reason if it is unknown where one of them begins.
 fn misaligned_devices(case: &Case, block: u64) -> (Vec<String>, Known<()>) {
     let (mut out, mut completeness) = (Vec::new(), Ok(()));
     for layer in case.places().flat_map(|p| &p.layers) {
@@ -163,7 +163,7 @@ fn misaligned_devices(case: &Case, block: u64) -> (Vec<String>, Known<()>) {
     (out, completeness)
 }
 
-/// Describes a file whose extents do not start on a block.
+/// Describes a file whose extents do not begin at multiples of `block` bytes. `None` if there is no such file.
 fn misaligned_extents(case: &Case, block: u64) -> Known<Option<String>> {
     if case.on_block_devices() {
         return Ok(None);
@@ -242,7 +242,10 @@ fn check_fragmented(case: &Case) -> Known<Answer> {
         evidence([("extents", worst.count as f64), ("extent_bytes_mean", mean_extent_bytes(worst) as f64)]);
     if worst.count <= FEW_EXTENTS || mean_extent_bytes(worst) >= limit {
         completeness?;
-        return holds("The file has few extents, so sequential access is sequential on the disk.", numbers);
+        return holds(
+            "The file has few or long extents, so sequential access is sequential on the disk.",
+            numbers,
+        );
     }
     finding!(
         if is_spinning { Severity::Biases } else { Severity::Note },

@@ -1,9 +1,9 @@
 //! Whether the operations in flight were in the device's queue (B05, B09, B10, B18).
 //!
-//! All but B10 read fathom's mean number of operations in flight. B05 compares this mean, and the device's own count, with the requested depth (not for depth 1). B09 compares the mean with the
-//! requests that the queues accept. B10 notes several fast workers on a device with a single hardware queue, whose lock
-//! may limit the rate. B18 applies Little's law: the sum of latencies divided by the window must equal the mean
-//! operations in flight, which fathom counts separately.
+//! All but B10 read fathom's mean number of operations in flight. B05 compares this mean, and the device's own count, with
+//! the requested depth (not for depth 1). B09 compares the mean with the requests that the queues accept. B10 notes
+//! several fast workers on a device with a single hardware queue, whose lock may limit the rate. B18 applies Little's law:
+//! the sum of latencies divided by the window must equal the mean operations in flight, which fathom counts separately.
 
 use super::layers_with_queues;
 use crate::checks::prelude::*;

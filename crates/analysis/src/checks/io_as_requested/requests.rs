@@ -1,4 +1,5 @@
-//! Whether operations reached the device as they are: merged, split or not random (B01, B02, B14).
+//! Whether operations reached the device unchanged: B01 finds merged ones, B02 split ones, and B14 random I/O that is no
+//! longer random.
 //!
 //! Compares the operations with the requests that the device completed; if other streams share the
 //! device, the checks decide by bounds. B02 names the queue limit or the file fragments that
@@ -35,14 +36,14 @@ impl Requests {
         share(self.device.ios as f64, self.issued.ops as f64)
     }
 
-    /// Lower bound of fathom's requests: the bytes beyond the issued ones may all have been one-sector requests of
+    /// Returns a lower bound of fathom's requests: the bytes beyond the issued ones may all have been one-sector requests of
     /// other processes.
     fn least_own_requests(&self) -> u64 {
         let others_bytes = self.device.bytes.saturating_sub(self.issued.bytes);
         self.device.ios.saturating_sub(others_bytes / SECTOR_BYTES)
     }
 
-    /// The number of requests beyond one for each operation.
+    /// Returns the number of requests in addition to one for each operation.
     fn extra_requests(&self) -> u64 {
         self.device.ios.saturating_sub(self.issued.ops)
     }
@@ -262,7 +263,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Rounds a mean size to KiB.
+/// Formats a mean size in whole KiB, or in bytes if it is less than half a KiB.
 fn round(bytes: f64) -> String {
     let kib = (bytes / 1024.0).round();
     if kib >= 1.0 { show_bytes((kib * 1024.0) as u64) } else { show_bytes(bytes as u64) }
@@ -333,7 +334,7 @@ fn check_split(case: &Case) -> Known<Answer> {
     let extra_requests = worst.extra_requests();
     let by_limit = split_by_queue_limit(case);
     let is_certain = by_limit.is_some();
-    // Neither a journal nor requests of other processes in one direction may hide a split of the other.
+    // A journal or other processes in one direction must not hide a split in the other direction.
     let incidental = incidental_requests(case);
     let is_split = |r: &Requests| r.requests_per_op() > SPLIT_ABOVE && r.extra_requests() > incidental;
     let ratio = if is_certain { Requests::requests_per_op } else { Requests::own_requests_per_op };

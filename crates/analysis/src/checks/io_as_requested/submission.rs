@@ -10,10 +10,10 @@ use model::evidence::THREADS;
 
 /// Engines whose calls submit operations and return without waiting for them.
 const ASYNCHRONOUS: &[&str] = &["io_uring", "libaio"];
-/// Share of a latency that the submission may take. If only the cost of submission limits a queue of depth d, the share
+/// Harmless share of a latency that the submission takes. If only the cost of submission limits a queue of depth d, the share
 /// is 1/d: half at depth two, without any blocking.
 const FREE_UP_TO: f64 = 0.5;
-/// Tolerance of the submission share for the clocks and for comparing means.
+/// Added to the limit of the submission share, because the clocks are not exact and means are compared.
 const SLACK: f64 = 0.1;
 
 pub(super) const SUBMIT_BLOCKS: Check = Check {

@@ -131,8 +131,8 @@ pub(super) const MIX_DRIFT: Check = Check {
          count either."
     ),
     provoke: "No option of fathom makes it fire: it checks fathom's own draws, and engines that lose \
-              operations of one direction. A session file whose plan has another mix than was measured shows \
-              it.",
+              operations of one direction. A session file whose plan has a different mix from the \
+              measured one shows it.",
     fix: "Report it with the session file: this is a bug in fathom, or in an engine that loses operations.",
     accept: "Do not accept it: the number is that of another workload.",
     // A replay repeats its capture. If targets take turns, they are not drawn, and a run may end
@@ -246,7 +246,8 @@ struct SizeMoments {
     largest: f64,
 }
 
-/// Weight, sum, sum of squares and largest value of the sizes.
+/// Sums over the sizes of one direction: of their weights, and of the sizes and their squares, each times its weight. Also
+/// the largest size.
 #[derive(Clone, Copy, Default)]
 struct Moments {
     weight: f64,
@@ -350,7 +351,7 @@ fn sizes_with_odds(sizes: &Sizes, align: u64, target_align: u32) -> Vec<(f64, f6
     }
 }
 
-/// Share of a run by which one worker may end before another.
+/// Harmless share of a run by which one worker ends before another.
 const TAIL_ABOVE: Share = Share(0.02);
 /// Nanoseconds that a busy machine may take to wake the threads: some time slices of the scheduler.
 const TAIL_NS: u64 = 50_000_000;

@@ -1,7 +1,7 @@
 //! What the mean and the percentiles of latency do not show (E07, E08, E09).
 //!
 //! E07 looks for a deep valley between two peaks of the latency histogram on a logarithmic axis: no mean
-//! describes two groups. E08 names the percentiles of the table with too few operations beyond them. E09 finds
+//! describes two groups. E08 names the percentiles of the table that have too few operations beyond them. E09 finds
 //! stalls that a closed loop hardly recorded because it issued no operations while they lasted (coordinated
 //! omission): it weights each latency with itself to get the p99 of a request at a random moment, and compares
 //! it with the p99 of the operations.
@@ -405,7 +405,7 @@ fn a_direction_with_too_few_operations_never_holds_and_hides_no_finding() {
     }
 }
 
-/// Operations of 50 us, and every `every`-th stalls for `stall_ns`.
+/// Runs of 10,000 operations of 50 to 60 us, in which every `every`-th takes `stall_ns` instead.
 #[cfg(test)]
 fn stalling(stall_ns: u64, every: u64) -> model::record::Record {
     let mut record = Fixture { depth: 1, depth_seen: 0.9, ..Fixture::honest() }.record();

@@ -42,7 +42,7 @@ fn check_mean_of_rates(case: &Case) -> Known<Answer> {
     }
     let numbers = evidence([("course_ops", in_intervals as f64), ("total_ops", in_totals as f64)]);
     if in_intervals.abs_diff(in_totals) as f64 <= SAME.0 * in_totals as f64 {
-        return holds("The rate is operations / time, and the intervals add up to it.", numbers);
+        return holds("The rate is operations / time, and the intervals add up to the totals.", numbers);
     }
     finding!(
         Severity::Invalidates,

@@ -11,7 +11,8 @@ use crate::runs::{MAX_ARRIVAL_DEVIATIONS, SERVED_FROM, falls_short};
 use model::record::Interval;
 use stats::sample::median;
 
-/// Share of a replay's operations that may be read too late. The operating system stops any reader thread now and then.
+/// Harmless share of a replay's operations that are read too late: the operating system stops any reader thread now and
+/// then.
 const STARVED_TO: f64 = 0.001;
 
 pub(in crate::checks) const GENERATOR_LATE: Check = Check {
@@ -139,9 +140,9 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
 /// Minimum factor by which the median latency grows from one quarter of a run to the next. If a backlog grows steadily
 /// from zero, the medians of the quarters are as 1 : 3 : 5 : 7, so the smallest factor is 1.4.
 const GROWS_BY: f64 = 1.25;
-/// Growth of the latency / window = (rate - capacity) / rate. Up to this value, the growth is noise.
+/// Largest growth of the latency, as a share of the window, that may be noise. This share equals (rate - capacity) / rate.
 const TOO_MUCH_ABOVE: Share = Share(0.002);
-/// Minimum number of intervals of a run.
+/// Minimum number of intervals of a run that contain operations.
 const MIN_INTERVALS: usize = 8;
 
 pub(in crate::checks) const OVERLOADED: Check = Check {

@@ -375,8 +375,8 @@ pub(super) const FEW_INDEPENDENT: Check = Check {
     ),
     provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR`, if writeback comes in \
               waves of many seconds.",
-    fix: "Use a --time of at least ten times the slowest wave in `fathom show --explain FILE`, or more \
-          --runs.",
+    fix: "Use a --time at least ten times as long as the slowest wave that `fathom show --explain FILE` \
+          shows, or more --runs.",
     accept: "Accept it if only the total matters.",
     applies: |case| !case.stream.load_changes(),
     ask: Ask::Alone(check_few_independent),

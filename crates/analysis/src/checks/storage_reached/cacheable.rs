@@ -88,7 +88,7 @@ pub(super) const SPAN_FITS_CACHE: Check = Check {
     id: CheckId::A15,
     name: "SPAN_FITS_CACHE",
     belief: "the span is larger than the caches below",
-    reads: "The span of the workload times its targets, MemTotal, and the answers of A01 and A09.",
+    reads: "The span of the workload over all its targets, MemTotal, and the answers of A01 and A09.",
     formula: formula!(
         "Compares the span with the caches that could hold it.\n\
          - Biased if the job uses the page cache, the span is below {TIMES_MEMORY} times MemTotal, and no \

@@ -45,7 +45,7 @@ pub(super) const FILE_CHANGED: Check = Check {
     },
 };
 
-/// A change to a file. The worst kind comes first in the order.
+/// A change to a file. The variants are in the order of their severity, the worst first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     AnotherFile,
@@ -170,7 +170,7 @@ fn changes(case: &Case, target: usize, only_read: bool) -> (Vec<Change>, Known<(
             let added = then.and_then(|then| add_changes(then, now?, only_read, &mut out));
             completeness = completeness.and(added);
         }
-        // An attempt that was not read hides no change between the attempts before and after it.
+        // If the file could not be read during an attempt, the next attempt is compared with the last one that was read.
         let is_read = |state: &Known<&TargetState>| state.clone().and_then(facts).is_ok();
         if is_users_file && let Some(known) = [stop, start].into_iter().find(is_read) {
             last = Some(known);

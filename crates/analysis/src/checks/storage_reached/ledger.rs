@@ -34,7 +34,7 @@ pub(in crate::checks) const COUNTERS_BLIND: Check = Check {
     ),
     provoke: "`echo 0 > /sys/block/X/queue/iostats` and `fathom run --rw randread DIR` on that disk.",
     fix: "Enable the counters: `echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system, \
-          measure on the machine that has the disks as well.",
+          also measure on the machine that has the disks.",
     accept: "",
     applies: |case| case.on_device(),
     ask: Ask::After(&ARRIVED, check_counters_blind),
@@ -265,12 +265,12 @@ impl Ledger {
         })
     }
 
-    /// The bytes that the disk moved in one direction, for writes those of `disk_written_bytes`.
+    /// Returns the bytes that the disk moved in one direction; for writes, `disk_written_bytes`.
     fn moved_bytes(&self, kind: Kind) -> u64 {
         if kind == Kind::Write { self.disk_written_bytes } else { self.shared.read.bytes }
     }
 
-    /// Bytes moved by the disk divided by bytes charged, at most 1; the smaller quotient of the two directions.
+    /// Returns the bytes moved by the disk divided by the bytes charged, at most 1: the smaller quotient of the two directions.
     fn moved_share(&self, own: &CgroupIo) -> f64 {
         let charged = |kind: Kind| own.bytes[cgroup_slot(kind)];
         let directions = Kind::MOVING.into_iter().filter(|kind| charged(*kind) > 0);

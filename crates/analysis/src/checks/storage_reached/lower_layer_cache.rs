@@ -2,8 +2,8 @@
 //! cached file. Compares the bytes of each layer with the bytes of the layers below it.
 //!
 //! 1. Compares the top devices with the lowest devices, then every layer with the layers directly below it.
-//! 2. If other processes use a disk below a cached loop device, counts only the bytes that the kernel charged to
-//!    fathom.
+//! 2. If other processes may use a disk below a loop device that caches its image, counts only the bytes that the kernel
+//!    charged to fathom.
 //! 3. If other streams of the phase use the chain, subtracts the bytes that they submitted and decides by bounds.
 //! 4. Reads of never-written blocks of an image are named as the cause instead of a cache.
 use crate::case::{MIN_CHARGED_SHARE, SAME_BYTES_WITHIN};
@@ -174,7 +174,7 @@ fn chain<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
     case.places().flat_map(|p| &p.layers).collect()
 }
 
-/// Returns each layer that has layers below it, with the layers directly below it.
+/// Returns each layer that has layers below it, except partitions, with the layers directly below it.
 fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
     let steps_in_place = |place: &'a Place| {
         let layers = place.layers.iter().filter(|l| !l.below.is_empty() && l.kind != LayerKind::Partition);
@@ -322,8 +322,8 @@ impl Why {
     }
 }
 
-/// Returns the share of a loop device's image that was never written at the start of the runs, or `None` if
-/// unknown.
+/// Returns the share of a loop device's image that had never been written at the start of the runs, from the image with
+/// the highest share. `None` if unknown.
 fn never_written(case: &Case) -> Option<f64> {
     let states = case.states(Moment::Start).ok()?;
     let unwritten_share = |state: &TargetState| {

@@ -116,7 +116,7 @@ pub fn severity_of_cached_share(cached_share: f64) -> Option<Severity> {
 const PAGES_ABOVE: Share = Share(0.02);
 /// Bytes that other readers may add to the cached pages of one target out of several.
 const FEW_BYTES: f64 = (1 << 20) as f64;
-/// Share of the bytes written to btrfs that must be dirtied and written back in the same time. The counters cover
+/// Minimum share of the bytes written to btrfs that the machine dirties and writes back in the same time. The counters cover
 /// the whole machine, so a smaller share may belong to other processes. Since Linux 6.15, btrfs is known to copy direct
 /// writes through the page cache.
 const COPIED_FROM: Share = Share(0.9);
