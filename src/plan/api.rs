@@ -92,8 +92,7 @@ struct Work {
     block_bytes: u32,
 }
 
-/// Returns all interfaces with `all`, otherwise the named ones or, if none are named, the common
-/// ones.
+/// With `all`, returns all interfaces; otherwise the named ones or, if none are named, the common ones.
 fn choose_interfaces(
     named: &[&'static Interface],
     all: bool,

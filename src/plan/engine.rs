@@ -52,7 +52,7 @@ pub(super) fn why_unable(stream: &Stream) -> Option<&'static str> {
     machine::rights::libaio().is_err().then_some("libaio, which could replace it, cannot be used here either")
 }
 
-/// Gives streams with the default engine libaio instead if io_uring is denied.
+/// If io_uring is denied, replaces it by libaio in the streams that have the default engine.
 ///
 /// # Errors
 /// [`Failure::Refused`] if the user named io_uring, or if libaio cannot do the work.

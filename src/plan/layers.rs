@@ -1,5 +1,5 @@
-//! `fathom layers`: one job per layer below the target and per mode of the page cache. Each job has the job of the layer below, with which
-//! it is compared. A layer that cannot be measured has a reason instead.
+//! `fathom layers`: one job per layer below the target and per mode of the page cache. Each job is compared with the job of the layer
+//! below. A layer that cannot be measured has a reason instead of a job.
 //!
 //! The jobs are ordinary ones. Crate `analysis` computes the costs.
 

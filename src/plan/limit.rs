@@ -97,7 +97,7 @@ fn make_open_loop(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) 
     Ok(open)
 }
 
-/// Gives a stream enough slots: deeper queues first, then more workers if the engine has no deeper ones.
+/// Gives a stream enough slots: first with a larger depth, then with more workers if the engine's largest depth is not enough.
 fn set_slots(stream: &mut Stream, max_depth: u32) {
     // The number of targets is not known yet; assume one.
     let closed = u64::from(stream.depth) * u64::from(stream.workers);

@@ -410,7 +410,7 @@ fn check_memory_limit(jobs: &[Job], limit: &MemoryLimit) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Memory of a stream's workers: huge pages for the buffers of each, if the engine uses targets, and each worker's own memory.
+/// Memory of a stream's workers in bytes: for each worker its buffers, in whole huge pages if the engine uses targets, and its own memory.
 fn memory_bytes_of(stream: &Stream) -> u64 {
     let workers = u64::from(stream.workers.max(1));
     let uses_targets = ::engine::engines::find(&stream.engine).is_some_and(|entry| entry.touches_targets());
@@ -686,7 +686,7 @@ pub(crate) struct Draft {
     pub(crate) spec: StreamSpec,
 }
 
-/// Explains why preconditioning may not write a target that the job itself only reads.
+/// Explains why preconditioning is not allowed to write a target that the job itself only reads.
 pub(super) fn explain_refusal(why: Failure) -> Failure {
     let with = |text: String| format!("--precondition overwrites the target before it is measured: {text}");
     match why {

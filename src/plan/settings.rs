@@ -122,7 +122,8 @@ fn fill_engine(stream: &Stream, denial: Option<&str>) -> &'static Entry {
 
 fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
     let block = show_block(u64::from(BLOCK_BYTES));
-    let fill = format!("all written {} times ({block}, direct)", planned.passes);
+    let fill =
+        format!("everything that the jobs touch is written {} times ({block}, direct)", planned.passes);
     let phase_ns =
         |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
     if planned.jobs.is_empty() {

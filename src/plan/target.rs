@@ -58,7 +58,7 @@ struct RefusedTarget {
     why: NotNamed,
 }
 
-/// Maximum number of targets that a refusal lists. With more, it explains how to write their options.
+/// Maximum number of targets that a refusal lists. If there are more, it explains how to write the options.
 const MAX_LISTED: usize = 20;
 /// What to type for more than [`MAX_LISTED`] targets.
 const NAME_EACH: &str = "--destroy=NAME for each one; NAME is one file or device, not a directory or a pattern. \
@@ -872,7 +872,7 @@ pub(super) fn explain_unreachable(typed_path: &Path, error: &std::io::Error) -> 
     match error.kind() {
         std::io::ErrorKind::NotFound => explain_missing(&Root::real(), typed_path, false),
         std::io::ErrorKind::PermissionDenied => Failure::Refused(format!(
-            "this user may not access {path} ({error}); {}",
+            "this user is not allowed to access {path} ({error}); {}",
             sys::error_advice::other_owner_advice()
         )),
         _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Failure::Usage(format!(
@@ -940,7 +940,8 @@ fn assign_files(stream: &mut Stream, draft: &Draft, found: &mut [PlacedTarget]) 
     Ok(())
 }
 
-/// Fits a stream that shares a file to its part on this host. More hosts make the parts smaller.
+/// Sets the byte limit of a stream whose workers share a file, as if a single host measured. Crate `fleet` sets the limit again for several
+/// hosts.
 ///
 /// # Errors
 /// If no part is left for each worker.
@@ -1111,8 +1112,8 @@ pub(super) fn direct_alignment(place: &Place) -> u32 {
 /// Extension of fio's job files in addition to `.fio`.
 const OTHER_FIO_EXTENSION: &str = "job";
 
-/// Refuses a capture, a trace, a result of fio, a session or a job file as a target: its few bytes are not meant to be measured. The file
-/// is recognised by its content or, if it is text, by the extension of a job file.
+/// Refuses a capture, a trace, a result of fio, a session or a job file as a target, because the user does not mean to measure the few
+/// bytes of such a file. Recognises the file by its content or, if it is text, by the extension of a job file.
 fn refuse_workload_file(typed_path: &Path) -> Result<(), Failure> {
     let name = name::shown(typed_path);
     let not_a_disk =

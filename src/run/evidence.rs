@@ -149,7 +149,7 @@ fn span(offset_bytes: u64, span_bytes: u64, target_bytes: u64) -> Range<u64> {
 /// A sleep that ends at least this late is a stall, not counting the time that the thread waited
 /// for a CPU. Timers alone are late by a tick at most, which is up to 10 ms.
 const STALL_FROM: Duration = Duration::from_millis(100);
-/// Lengths of the sleeps, in turn: 10 ms on average.
+/// Lengths of successive sleeps: 10 ms on average. After the last one, the first one follows again.
 const NAPS_MS: [u64; 4] = [7, 12, 9, 12];
 /// Most workers whose state is read after a sleep. Each costs about 20 us.
 const WORKERS_AT_ONCE: usize = 4;

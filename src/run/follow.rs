@@ -4,8 +4,8 @@
 //!    counters, and updates the display.
 //! 2. [`StopRules`] ends streams before their time: steady state, minimum rates, latency limits, streams that end others. Workers check limits
 //!    of amount and time themselves; crate `model` has the rules.
-//! 3. Rows show the last run's result and its certain findings, unless `--quiet` is set. The report is judged later from
-//!    the record.
+//! 3. After each run, the display shows the job's figures over its runs so far, and the certain findings about this run,
+//!    unless `--quiet` is set. The report is judged later from the record.
 //! 4. [`StatusSender`] hands out the record so far, for `--status-interval` and `SIGUSR1` of `fathom fio`. The receiver judges
 //!    and writes it on its own thread.
 
@@ -110,14 +110,14 @@ impl Measurement {
         }
     }
 
-    /// CPU time of the process in user space and in the kernel, in ns, without that of the display. `None` if the kernel does not report
-    /// it.
+    /// CPU time of fathom in user space and in the kernel, in ns, without the CPU time of the display. `None` if the kernel reports no CPU
+    /// time.
     pub(super) fn cpu_ns(&self) -> Option<[u64; 2]> {
         let (all, view) = (sys::thread::usage_of_process().ok()?, self.live.cpu_ns());
         Some([all.user_ns.saturating_sub(view[0]), all.system_ns.saturating_sub(view[1])])
     }
 
-    /// Shows the row of the last run. Without a live view, prints one line per job, after its last
+    /// Shows the figures of the last run's job over its runs so far. Without a live view, prints one line per job, after the job's last
     /// run, and none for a sweep.
     pub(super) fn show_row(&self, at: &Attempt) {
         let is_search = self.plan.study.grid().is_some();

@@ -1,7 +1,7 @@
 //! The measuring loop: asks the strategy for the next job, measures it, appends it to the session file, and repeats.
 //!
 //! A sweep has its own loop over the cells of a grid, which skips cells that cannot begin and resumes earlier sessions.
-//! Files below: `setup` (before the first run), `specs` (workers), `target` (files and devices), `follow` (during
+//! Files in this folder: `setup` (before the first run), `specs` (workers), `target` (files and devices), `follow` (during
 //! a run), `stop_rules` (ends of streams), `collector` (results), `evidence`, `precondition`.
 
 pub mod collector;
@@ -57,8 +57,8 @@ use sys::clock::Clock;
 use sys::open_file::CloseErrors;
 use target::{OpenTarget, SyncOutcome};
 
-/// Interval at which the workers' blocks are received. The spare blocks of a worker last for at
-/// least three intervals.
+/// Interval at which the blocks of counters ([`engine::link::Block`]) are received from the workers. The spare blocks of a worker last for
+/// at least three intervals.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
 
 /// A finished measurement: the session file, and how it ended. Dropping it removes the test files.
@@ -163,7 +163,7 @@ struct Measurement {
     fleet: Fleet,
     /// Sends the state during a run, if requested.
     status_sender: Option<StatusSender>,
-    /// Findings that the user accepts; `None` measures whatever the targets contain.
+    /// Findings that the user accepts. With `None`, fathom measures even if all results are already invalid before the first run.
     accept: Option<Vec<CheckId>>,
     clock: Clock,
     epoch: Instant,
@@ -313,6 +313,7 @@ impl Measurement {
     fn summarize(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last_run);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, disturbances: by });
+        // `runs` has one entry for each phase of the run.
         let phases = self.last_run.runs.iter().filter_map(|r| r.end.as_ref());
         let limit_iops = analysis::under_way::limit_iops(&self.last_run);
         let own = Summary { disturbed, limit_iops, ..Summary::from_phases(*at, phases) };
@@ -420,7 +421,8 @@ impl Measurement {
     fn measure_phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<Run, Failure> {
         let done = self.summaries.len();
         let phase = self.planned_phase(&start);
-        // In one round all interfaces touch the same blocks in the same order, and so does a repeated run.
+        // In one round all interfaces touch the same blocks in the same order. A run that is measured again touches the same blocks as at
+        // its first attempt.
         let competes = self.plan.study.interfaces().is_some();
         let offset_seed = if competes { start.repeat as usize } else { done };
         let in_sweep = self.plan.study.grid().is_some();
@@ -460,7 +462,7 @@ impl Measurement {
             self.follow(&mut workers, &mut stop_rules, &mut collector, first.clone(), opened, total)?;
         self.fleet.end_phase(workers.late_ns());
         self.live.end_run();
-        let used = |(b, a): ([u64; 2], [u64; 2])| [0, 1].map(|i| a[i].saturating_sub(b[i]));
+        let used = |(before, after): ([u64; 2], [u64; 2])| [0, 1].map(|i| after[i].saturating_sub(before[i]));
         let process_ns = before.zip(self.cpu_ns()).map(used);
         workers.collect(|id, block| collector.add(id, block));
         workers.take_logged(|id, operations| self.op_log.add(id, operations));
@@ -475,8 +477,8 @@ impl Measurement {
             collector.add_outcome(id, &outcome);
             workers.push(worker_end(id, outcome));
         }
-        let is_stable = writes && failure.is_none();
-        let synced = if is_stable {
+        let must_sync = writes && failure.is_none();
+        let synced = if must_sync {
             self.sync_targets(&phase, opened, &workers, &mut notes)?
         } else {
             SyncOutcome::default()
@@ -744,7 +746,7 @@ impl Measurement {
         began: bool,
     ) -> Result<Option<(Summary, RunEnd)>, Failure> {
         let refused = Summary::refused(at.job, at.repeat);
-        // A run that failed here may succeed on other hosts, which wait.
+        // A run that failed here may succeed on other hosts, which wait for this host's summary.
         let is_alone = matches!(self.fleet, Fleet::Alone);
         match ending {
             RunEnding::Interrupted => return Ok(None),

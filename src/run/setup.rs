@@ -326,8 +326,8 @@ const MAX_SHAPES: usize = 24;
 const SPAN_BYTES: u64 = 1 << 30;
 const COPY_BYTES: usize = 1 << 20;
 
-/// Measures the shortest times per operation of a plan's streams. Streams that are equal at full
-/// speed are tried once.
+/// Measures the shortest time per operation of each stream of a plan. Streams that differ only in what [`closed_loop`] removes, such as
+/// pace, limits and workers, are tried once.
 fn run_self_test(plan: &Plan, payloads: &Payloads, clock: Clock) -> SelfTest {
     // Each stream at full speed, with the index of its first ceiling.
     let mut tried: Vec<(Stream, usize)> = Vec::new();
@@ -460,8 +460,8 @@ fn copy_bytes_per_s() -> f64 {
 
 /// Bytes of a trial: many operations of the smallest size, some of the largest.
 const TRIAL_BYTES: u64 = 4 << 20;
-/// Bytes that a trial must have moved if its time limit ended it. Fewer bytes would give too much weight to the few calls that map or
-/// open a file.
+/// A trial that reached its time limit must have moved at least this many bytes. Fewer bytes would give too much weight to the few calls
+/// that map or open a file.
 const ENOUGH_TRIAL_BYTES: u64 = 1 << 20;
 /// Fewest operations of a trial.
 const TRIAL_OPERATIONS: u64 = 4;
@@ -621,7 +621,7 @@ const ENOUGH_TIME: Duration = Duration::from_millis(100);
 const RATE_MARGIN: f64 = 1.25;
 
 impl Measurement {
-    /// Limits the operations of every job in an interface comparison to the size of its file.
+    /// Limits the operations of every job in an interface comparison to the number that fits into the job's file.
     fn limit_to_targets(&mut self) {
         let Some(comparison) = self.plan.study.interfaces() else { return };
         let jobs = comparison.candidates.iter().map(|candidate| candidate.job);

@@ -363,7 +363,7 @@ fn part_of(limit: StopRule, worker: u32, workers: u32) -> StopRule {
     StopRule { operations: limit.operations.map(part), bytes: limit.bytes.map(part), ..limit }
 }
 
-/// The CPUs of a worker: all CPUs of the stream, or one of them in turn.
+/// The CPUs of a worker: all CPUs of the stream or, with `split`, a single one. Consecutive workers get consecutive CPUs of the list.
 pub(super) fn place_of(place: &Placement, worker: u32) -> Placement {
     if !place.split || place.cpus.is_empty() {
         return place.clone();

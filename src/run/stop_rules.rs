@@ -115,8 +115,8 @@ impl StopRules {
         }
     }
 
-    /// Ends a stream that has become steady. Ends all streams if one broke a limit, or if a stream
-    /// has ended that ends the others.
+    /// Ends a stream that has become steady. Ends all streams if one exceeds its latency limit or misses its minimum rate, or if a stream
+    /// with `ends_others` has ended.
     pub(super) fn apply(&mut self, workers: &Workers) {
         for at in 0..self.streams.len() {
             let stream = &mut self.streams[at];
@@ -148,8 +148,8 @@ impl StopRules {
         self.failure.clone()
     }
 
-    /// Stores the observations in `ends`. Returns notes about streams that never became steady, or
-    /// whose minimum rate was never checked.
+    /// Stores the observations in `ends`. Returns a note for each stream that did not become steady or for which this is unknown, and for
+    /// each minimum rate that was never checked, or only until the first worker ended.
     pub(super) fn close(self, ends: &mut [StreamEnd]) -> Vec<String> {
         let mut notes = Vec::new();
         for (end, stream) in ends.iter_mut().zip(self.streams) {

@@ -422,7 +422,7 @@ fn deductions(record: &Record) -> Vec<Deduction> {
 #[cfg(test)]
 use crate::{Judging, fixture, fixture::Fixture, judge};
 
-/// The deductions from six rows as in the article: sequential and random at depths 1 and 32, reads and writes.
+/// The deductions from six rows as in "IO Performance Benchmarking 101": sequential and random at depths 1 and 32, reads and writes.
 #[cfg(test)]
 fn six_rows(change: impl Fn(&str, Fixture) -> Fixture) -> Vec<Deduction> {
     let mut fixtures = Vec::new();

@@ -207,8 +207,8 @@ fn from_syncs(case: &Case) -> Option<Limiter> {
     let flushed = device.map(|d| d.flushes().ms as f64 * 1e6 / d.flushes().ios as f64);
     numbers.extend(flushed.map(|ns| ("device_flush_ns_mean".to_owned(), ns)));
     let call = flush.call.word();
-    let inside =
-        flushed.map_or_else(String::new, |ns| format!("; a flush of the device took {}", show_ns(ns)));
+    let inside = flushed
+        .map_or_else(String::new, |ns| format!("; a flush of the device took {} on average", show_ns(ns)));
     let sentence = format!(
         "{} of the time went into {call}, which took {} on average{inside}.",
         show_share(spent.min(1.0)),

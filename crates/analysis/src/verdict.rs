@@ -18,7 +18,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The maximum number of results without a number that the counts name.
+/// Up to this many results without a number are named, each with its reason. If there are more, each reason is given once, and several
+/// reasons have the number of their results.
 const MAX_NAMED: usize = 2;
 
 /// Checks that must be answered to know what was measured: whether the target is memory (A11), whether the work arrived

@@ -174,7 +174,7 @@ impl Time for Clock {
 pub(crate) const LEAVE_OUT: &str = "leave this engine option out";
 
 /// Advice if an interface is refused. The engine `sync` works on every kernel.
-pub(crate) const SYNC: &str = "type --engine sync";
+pub(crate) const USE_SYNC: &str = "type --engine sync";
 
 /// The reason why an engine cannot be set up, and what to type instead.
 #[derive(Debug)]

@@ -282,7 +282,7 @@ impl Live {
         }
     }
 
-    /// Ends the load of a run. The run's result follows.
+    /// Shows that no run is active. [`Live::show_result`] shows the run's result later.
     pub fn end_run(&self) {
         if let Some(view) = self.view() {
             view.change(state::State::end_run);

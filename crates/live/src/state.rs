@@ -200,8 +200,8 @@ impl State {
         }
     }
 
-    /// Shows new figures of the workers. If no operation completed since the previous figures, keeps the
-    /// shown latencies; if the rate is 0, they become unknown.
+    /// Shows new figures of the workers. If no operation completed since the previous figures, keeps the shown latencies, unless the
+    /// rate is 0: then the latencies become unknown.
     pub(super) fn show_figures(&mut self, figures: RecentFigures) {
         let is_silent = figures.rate.is_some_and(|r| r.iops == 0.0);
         let latency_ns =

@@ -291,8 +291,8 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// Returns the time of the next draw: when the CPU time of the view thread (`used`) is at most 1 % of the time since `began`, but
-/// at least [`DRAW_INTERVAL`] and at most [`DRAW_INTERVAL_MAX`] after the previous draw (`drawn`).
+/// Returns the time of the next draw: the first moment at which the CPU time of the view thread (`used`) is at most 1 % of the time since
+/// `began`, limited to between [`DRAW_INTERVAL`] and [`DRAW_INTERVAL_MAX`] after the previous draw (`drawn`).
 fn draw_time(began: Instant, drawn: Option<Instant>, used: Duration) -> Instant {
     let by_cpu_time = began + used * TIME_PER_CPU_TIME;
     drawn.map_or(began, |at| by_cpu_time.clamp(at + DRAW_INTERVAL, at + DRAW_INTERVAL_MAX))
@@ -300,7 +300,7 @@ fn draw_time(began: Instant, drawn: Option<Instant>, used: Duration) -> Instant 
 
 /// Minimum time between two scans of all processes.
 const SCAN_INTERVAL: Duration = Duration::from_secs(1);
-/// Maximum time between two draws. A view that does not change for longer seems to hang.
+/// Maximum time between two draws. A view that does not change for more than this time seems to hang.
 pub(super) const DRAW_INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// Maximum age of a process scan that is compared with the next scan. It is longer than the maximum time between two draws.
 const SCAN_AGE_MAX: Duration = Duration::from_secs(2 * DRAW_INTERVAL_MAX.as_secs());
@@ -339,7 +339,7 @@ impl DeviceSampler {
         self.workers = None;
     }
 
-    /// Samples the counters; `None` if no time has passed.
+    /// Samples the counters; `None` outside a run, or if no time has passed since the last sample.
     pub(super) fn sample(&mut self, so_far: &ReportedOps) -> Option<Sample> {
         let counted = self.session.sample(self.snapshots.take_for_view(), so_far)?;
         if matches!(counted.others, Ok(Some(_))) {
@@ -373,7 +373,7 @@ impl DeviceSampler {
         }
         match most {
             Some(ns) if !is_first && passed_ns > 0.0 => Ok(ns as f64 / passed_ns),
-            _ => Err("no time has passed".into()),
+            _ => Err("no worker was sampled twice yet".into()),
         }
     }
 

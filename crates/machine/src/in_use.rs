@@ -105,8 +105,9 @@ fn relatives(root: &Root, name: &str) -> Result<Vec<String>, String> {
     Ok(std::iter::once(name.to_owned()).chain(parts).chain(disk.clone()).collect())
 }
 
-/// Finds a user of a device, of one of its [`relatives`], of a device built on one of them, or of a device or file below the device, at
-/// most `levels` levels down; `None` if there is no user. Ignores programs, and the loop device `above`, from which the search came here.
+/// Finds what uses a device, such as a mount, swap or an array; `None` if nothing does. Searches the device and its [`relatives`], the
+/// devices built on them, and the devices and files below, at most `levels` levels down. Ignores programs, and the loop device `above`,
+/// from which the search came here.
 ///
 /// # Errors
 ///

@@ -225,7 +225,7 @@ pub struct Metric {
 pub struct SlowdownGate {
     /// Allowed slowdown as a share, such as 0.05.
     pub limit: f64,
-    /// Passed, failed or undecided. Invalid if a side has no number.
+    /// Passed, failed or undecided. Invalid if a side has no number, or if a finding that is not accepted affects its number.
     pub outcome: GateOutcome,
     /// The numbers that decide, in one sentence.
     pub sentence: String,

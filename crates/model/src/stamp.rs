@@ -154,7 +154,7 @@ fn checksum(sector: &[u8; SECTOR]) -> u32 {
 /// Examines every bit of the whole sectors of a block that was read.
 ///
 /// # Errors
-/// The damage. Sectors without an intact stamp of this place take precedence over sectors from the wrong write.
+/// The sectors without an intact stamp of this place, if there are any; otherwise the sectors from the wrong write.
 pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     let (sectors, _) = block.as_chunks::<SECTOR>();
     let block_sectors = sectors.len() as u32;

@@ -86,8 +86,8 @@ impl WriteWatch {
         Ok(Self { group })
     }
 
-    /// Returns whether another process opened the file and closed a writable descriptor since the watch began. Consumes the watch, because
-    /// the kernel reports each event once.
+    /// Returns whether another process opened the file and closed a writable descriptor since the watch began, or may have done so, because
+    /// events were lost. Consumes the watch, because the kernel reports each event once.
     ///
     /// # Errors
     ///

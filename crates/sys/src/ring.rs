@@ -299,7 +299,7 @@ impl Ring {
         ignore_retryable(answer)
     }
 
-    /// Waits until an operation in flight has completed, at most `ns`.
+    /// Submits the queued operations, and waits at most `ns` until an operation has completed.
     ///
     /// # Errors
     /// As [`Ring::submit`].

@@ -1,10 +1,10 @@
 //! The kernel's trace of block I/O: from the pages of its ring buffers to events.
 //!
 //! 1. [`Format`] parses `events/GROUP/NAME/format` and `events/header_page`: offset and size of each field on this kernel.
-//! 2. [`Records`] splits a page, as `trace_pipe_raw` returns it, into records with their times. A page begins with a time, to which the
-//!    times of its records are added, and a commit word. The commit word has the number of bytes in use, and two bits for lost records; the
-//!    number of lost records may follow the records. Each record has a 32-bit word before it: five bits of type or length, 27 bits of time
-//!    since the previous record.
+//! 2. [`Records`] splits a page, as `trace_pipe_raw` returns it, into records with their times. A page begins with a time and a commit
+//!    word. The times of its records are relative to the page's time. The commit word has the number of bytes in use, and two bits for
+//!    lost records; the number of lost records may follow the records. Each record has a 32-bit word before it: five bits of type or
+//!    length, 27 bits of time since the previous record.
 //! 3. [`Decoder`] turns records into events, and looks up each new task.
 //!
 //! `pairing` turns events into rows, `syscall_counter` counts system calls. Formats: kernel `Documentation/trace/ring-buffer-map.rst`,
@@ -259,7 +259,7 @@ impl<'p> Iterator for Records<'p> {
 pub enum EventKind {
     /// The request was put into the scheduler (`block_rq_insert`).
     Inserted,
-    /// The request was issued to the driver; on a device without requests, the bio was queued.
+    /// The request was issued to the driver. On a device whose driver takes bios directly, without requests: the bio was queued.
     Issued,
     /// The request completed, wholly or in part.
     Completed,
@@ -271,8 +271,8 @@ pub enum EventKind {
     Lost,
 }
 
-/// The kernel's events for devices with requests, and what each means. Of `block_bio_queue`, a filter in the kernel passes only flushes and
-/// writes with a flush.
+/// The kernel's events for devices with requests, and what each means. A filter in the kernel drops all `block_bio_queue` events except
+/// flushes and writes with a flush.
 pub const REQUEST_EVENTS: [(&str, EventKind); 5] = [
     ("block_rq_issue", EventKind::Issued),
     ("block_rq_complete", EventKind::Completed),
@@ -302,7 +302,7 @@ pub struct Event {
     pub device: u32,
 }
 
-/// Finds the process id of a thread, `None` if it is unknown, and whether the thread is a kernel thread.
+/// Finds the process id of a thread (`None` if unknown), and whether the thread is a kernel thread.
 pub type LookUpTask<'a> = &'a mut dyn FnMut(u32) -> (Option<u32>, bool);
 
 /// Where the fields of one kind of event are in its records.
@@ -408,8 +408,8 @@ impl Decoder {
         let length = letters.iter().position(|b| *b == 0).unwrap_or(letters.len()).min(12);
         let letters = &letters[..length];
         let op = op(letters, sectors);
-        // A command of a driver or a program (SG_IO) is issued at sector 0 with no sectors. Its completion has no sector, but counts the
-        // sectors of its data, so the function `op` returns `Zeroes`. Give the issue and the completion the same place.
+        // A command of a driver or a program (SG_IO) is issued at sector 0 with no sectors. Its completion has no sector, but a
+        // number of sectors, for which the function `op` returns `Zeroes`. Give the issue and the completion the same place.
         let (op, sector, sectors) = match op {
             Op::Other | Op::Zeroes if sector == u64::MAX => (Op::Other, 0, 0),
             _ => (op, sector, sectors),

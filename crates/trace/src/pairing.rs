@@ -454,7 +454,7 @@ struct Slot {
     state: State,
     /// Sectors that have not completed yet.
     remaining: u32,
-    /// The next request in flight at the same place; `None` if it is the last one.
+    /// The next request in flight at the same place; `None` if this request is the last one there.
     next: Option<u64>,
 }
 

@@ -65,7 +65,7 @@ struct GridPoint<'a> {
     engine: &'a EngineSpec,
     entry: &'static Entry,
     assignment: Assignment,
-    /// The start, if given.
+    /// Where the cell begins on its targets; `None` without the axis `offset`.
     at: Option<CellStart>,
     batch: Option<u32>,
     /// Block size in bytes; with an access specification, its largest one.

@@ -3,7 +3,7 @@
 //!
 //! - E14 finds sides that did different work, and names everything else that differs, such as the machine.
 //! - E15 compares the difference of the headline with the differences between sessions of one side.
-//! - E16 lists numbers that differ by their own interval, but not after correction for multiple tests.
+//! - E16 lists numbers that differ according to their own confidence interval, but not after correction for multiple tests.
 //! - E18 finds percentiles that were added up, in edited and foreign reports: a percentile of all operations cannot be outside the range of
 //!   the same percentile of the single runs.
 
@@ -25,7 +25,7 @@ pub(crate) struct ComparisonCheck {
     pub(crate) id: CheckId,
     /// Name, such as `NOT_ALIKE`.
     pub(crate) name: &'static str,
-    /// The user's assumption that the check tests.
+    /// An assumption of the user, which the check tests.
     pub(crate) belief: &'static str,
     /// The texts of the check's page, as in [`crate::checks::Check`].
     pub(crate) reads: &'static str,
@@ -208,7 +208,7 @@ fn check_noise_floor(context: &Context) -> Vec<NamedAnswer> {
     let effect = metric.ratio.ln().abs().exp_m1();
     let numbers = evidence([("floor_share", floor), ("difference_share", effect)]);
     if effect > floor {
-        let sentence = "The sessions of one side differ less than the two sides.";
+        let sentence = "Sessions of one side differ less from each other than the two sides do.";
         return vec![(about, holds(sentence, numbers))];
     }
     let found = detail!(
@@ -228,10 +228,10 @@ const MULTIPLE_LOOKS: ComparisonCheck = ComparisonCheck {
     belief: "a difference in one of many numbers is not due to chance",
     reads: "The p-values of all numbers of the comparison except the headline.",
     formula: formula!(
-        "Of 20 numbers that do not differ, about one seems to differ by its 95 % interval, by chance. Holm's \
+        "Of 20 numbers that do not differ, about one seems to differ according to its 95 % interval, by chance. Holm's \
          procedure therefore raises the p-values until the probability of any false answer is below {allowed}. The \
          headline was chosen before the measurement and is judged separately. Fires if a number is beyond \
-         the margin by its own interval but not after the correction.",
+         the margin according to its own interval, but not after the correction.",
         allowed = Share(SIGNIFICANCE)
     ),
     provoke: "`fathom compare` of two sessions of `fathom bench --profile cdm` on a disk with neighbours, \

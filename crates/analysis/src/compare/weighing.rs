@@ -125,8 +125,8 @@ impl WeighedNumber {
         self.shift.map_or(1.0, |s| s.p_beyond(self.margin.ln_1p()))
     }
 
-    /// Returns the number with its answer. `chance` is the p-value of its difference, already corrected for the count
-    /// of all compared numbers, `numbers`.
+    /// Returns the metric with its answer. `chance` is the p-value of the difference, already corrected for `numbers`, the
+    /// count of compared metrics.
     pub(super) fn into_metric(self, chance: f64, numbers: usize) -> Metric {
         let (answer, why) = self.answer(chance, numbers);
         let limits = [self.margin, self.tolerance].map(f64::ln_1p);

@@ -183,7 +183,7 @@ fn lower_disks<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
     out
 }
 
-/// Returns a layer that reads or writes for itself, above the layer with the index `at`; `None` if there is none.
+/// Returns a layer above the layer with the index `at` that does I/O of its own (parity, tables, copies); `None` if there is none.
 fn independent_layer_above(place: &Place, at: usize) -> Option<&Layer> {
     let mut over = BTreeSet::from([at]);
     // Layers come before the layers below them.

@@ -251,7 +251,7 @@ fn extents_at(case: &Case, moment: Moment, is_last: bool) -> Known<Extents> {
     state.extents.clone().unwrap_or_else(|| Err("the extents of the file were not read".into()))
 }
 
-/// If the ratio of two figures is below this, the figures explain a difference in speed.
+/// A figure that is less than this share of the other row's figure explains a difference in speed.
 const CLEARLY_LESS_RATIO: f64 = 0.8;
 
 /// A row that is slower than the fastest by at most this share is in the fastest group, even if the difference is

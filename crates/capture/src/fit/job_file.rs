@@ -1,8 +1,8 @@
 //! The job file of a fit: streams with their keys. Comments say where each value comes from and how well it fits.
 //!
-//! 1. Each part becomes one or more streams. An open loop has a stream for each direction and kind
-//!    of runs. A closed loop is one stream. A task that alternates between few and many operations
-//!    at a time is one stream with `turn` tables.
+//! 1. Each part becomes one or more streams. An open loop has a stream for each direction, and separate streams for the
+//!    operations of long sequential runs. A closed loop is one stream. A task that alternates between few and many
+//!    operations at a time is one stream with `turn` tables.
 //! 2. Flushes of tasks that write nothing are added to the writes of the task that writes most.
 //! 3. [`Fitted::toml`] writes the text of the job file.
 

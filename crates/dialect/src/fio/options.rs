@@ -44,7 +44,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("norandommap", "", "blocks may repeat (`--random uniform`); without this option each block comes once per pass (`--random once`)").value_optional().ignored_in_replay().form(Switch),
     no_effect("softrandommap", "fathom needs no memory for a random map"),
     honoured("ignore_error", "ignore-errors", "errors that do not end the job; fathom counts and reports them"),
-    honoured("rw_sequencer", "times", "with rw=randread:8, identical repeats each random offset eight times").one_of(&["sequential", "identical"], &[]).ignored_in_replay(),
+    honoured("rw_sequencer", "times", "with rw=randread:8, the value `identical` uses each random offset eight times").one_of(&["sequential", "identical"], &[]).ignored_in_replay(),
     honoured("ioengine", "engine", "I/O engine"),
     honoured("iodepth", "depth", "queue depth; 1 with a synchronous engine, as in fio").form(Number),
     honoured("iodepth_batch", "batch", "operations per submission call").also(&["iodepth_batch_submit"]).form(Number),

@@ -79,14 +79,15 @@ impl Units {
     }
 }
 
-/// Computes the value of a text: of a sum if `is_sum` is set, otherwise of a number with a suffix. `None` for any other text.
-fn evaluate(text: &str, is_sum: bool, factor: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
+/// Computes the value of an arithmetic expression if `is_expression` is set, otherwise of a number with a suffix. `None` for any other
+/// text.
+fn evaluate(text: &str, is_expression: bool, factor: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
     if text.len() > MAX_EXPRESSION_BYTES {
         return None;
     }
     let text = text.to_ascii_lowercase();
     let mut expression = Expression { rest: &text, factor };
-    let value = if is_sum { expression.sum(0) } else { expression.literal() };
+    let value = if is_expression { expression.sum(0) } else { expression.literal() };
     value.filter(|v| v.is_finite() && expression.rest.trim().is_empty())
 }
 

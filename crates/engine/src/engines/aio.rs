@@ -7,7 +7,7 @@
 
 use crate::engines::targets;
 use crate::engines::targets::{flush_of, refuse_sync_range};
-use crate::interface::{self, Done, Engine, Granted, Queue, SYNC, refusal};
+use crate::interface::{self, Done, Engine, Granted, Queue, USE_SYNC, refusal};
 use crate::source::Op;
 use crate::spec::{EngineOption, WorkerSpec};
 use model::job::Kind;
@@ -110,7 +110,7 @@ fn explain(error: &io::Error, slots: usize) -> io::Error {
             "type --engine io_uring or sync".into(),
         ),
         io::ErrorKind::OutOfMemory => ("no memory for this depth".into(), "use a smaller --depth".into()),
-        _ => ("the kernel refuses asynchronous I/O".into(), SYNC.into()),
+        _ => ("the kernel refuses asynchronous I/O".into(), USE_SYNC.into()),
     };
     refusal(error.kind(), format!("{why} ({error})"), instead)
 }

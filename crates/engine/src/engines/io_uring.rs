@@ -3,7 +3,7 @@
 
 use super::targets::flush_of;
 use crate::engines::targets;
-use crate::interface::{self, Done, Engine, Granted, LEAVE_OUT, Queue, SYNC, refusal};
+use crate::interface::{self, Done, Engine, Granted, LEAVE_OUT, Queue, USE_SYNC, refusal};
 use crate::source::Op;
 use crate::spec::{EngineOption, TakesNumber, WorkerSpec};
 use model::job::Kind;
@@ -170,7 +170,7 @@ impl Uring {
             None => {
                 let why =
                     format!("the device did not answer an empty discard within {} s", TRIAL_LIMIT.as_secs());
-                return Err(refusal(io::ErrorKind::TimedOut, why, SYNC));
+                return Err(refusal(io::ErrorKind::TimedOut, why, USE_SYNC));
             }
             // EINVAL: the kernel supports discards and refuses only the empty range.
             Some(known) if known == -rustix::io::Errno::INVAL.raw_os_error() => {
@@ -264,7 +264,7 @@ fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
         _ if rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::MFILE) => {
             ("this process has reached its limit of open files", "raise the limit that `ulimit -n` shows")
         }
-        _ => ("the kernel refuses to set up a ring", SYNC),
+        _ => ("the kernel refuses to set up a ring", USE_SYNC),
     };
     refusal(error.kind(), format!("{why} ({error})"), instead)
 }

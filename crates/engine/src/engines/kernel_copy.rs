@@ -19,7 +19,7 @@
 //! are not supported.
 
 use crate::engines::targets::{Positions, Targets};
-use crate::interface::{Call, Granted, SYNC, refusal};
+use crate::interface::{Call, Granted, USE_SYNC, refusal};
 use crate::source::Op;
 use crate::spec::{EngineOption, WorkerSpec};
 use model::job::Kind;
@@ -185,7 +185,7 @@ fn explain_pipe(error: &io::Error, wanted: Option<u64>) -> io::Error {
         (Some(bytes), _) => {
             (format!("option pipe: the kernel creates no pipe of {bytes} bytes"), "type a size from 4k to 2g")
         }
-        (None, _) => ("the kernel creates no pipe".into(), SYNC),
+        (None, _) => ("the kernel creates no pipe".into(), USE_SYNC),
     };
     refusal(error.kind(), format!("{why} ({error})"), instead)
 }
@@ -237,8 +237,10 @@ fn send_all(to: &File, from: &File, mut offset: u64, bytes: usize) -> io::Result
     move_all(bytes, |moved| Ok(sendfile(to, from, Some(&mut offset), bytes - moved)?))
 }
 
-pub(super) const COPY_OPTIONS: &[EngineOption] =
-    &[EngineOption::new("bare", "copy only between the two files: no byte enters or leaves this process")];
+pub(super) const COPY_OPTIONS: &[EngineOption] = &[EngineOption::new(
+    "bare",
+    "copy only between the target and the other file: no byte enters or leaves this process",
+)];
 
 pub(super) struct CopyFileRange {
     arena: Arena,

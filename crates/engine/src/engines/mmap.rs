@@ -5,7 +5,7 @@
 //! fails during the run, an operation ends short or with EIO, as a read would.
 
 use crate::engines::targets::Targets;
-use crate::interface::{Call, Granted, LEAVE_OUT, SYNC, refusal};
+use crate::interface::{Call, Granted, LEAVE_OUT, USE_SYNC, refusal};
 use crate::source::Op;
 use crate::spec::{EngineOption, WorkerSpec};
 use model::job::{Kind, SyncCall};
@@ -139,14 +139,14 @@ impl Mmap {
 fn explain(error: &io::Error) -> io::Error {
     let (why, instead) = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(rustix::io::Errno::ACCESS) => {
-            ("a mapping needs a file opened for reading, even if it only writes", SYNC)
+            ("a mapping needs a file opened for reading, even if it only writes", USE_SYNC)
         }
         Some(rustix::io::Errno::INVAL) => ("an empty file cannot be mapped", "give it a size first"),
-        Some(rustix::io::Errno::NODEV) => ("files of this file system cannot be mapped", SYNC),
+        Some(rustix::io::Errno::NODEV) => ("files of this file system cannot be mapped", USE_SYNC),
         Some(rustix::io::Errno::NOMEM) => {
             ("the file does not fit into the address space or the memory limit", "use a smaller --size")
         }
-        _ => ("the file cannot be mapped", SYNC),
+        _ => ("the file cannot be mapped", USE_SYNC),
     };
     refusal(error.kind(), format!("{why} ({error})"), instead)
 }

@@ -18,7 +18,7 @@ pub(super) type Ftruncate = WithoutData<SetLength>;
 
 /// A call that changes files and moves no data.
 pub(super) struct WithoutData<C> {
-    /// The slot's buffer. Operations never use its data.
+    /// One buffer for all slots. Operations never use its data.
     data: Vec<u8>,
     targets: Targets,
     change: PhantomData<C>,

@@ -142,6 +142,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
 
     fn continue_search(&mut self, search: &mut Search) -> bool {
         if let Some(budget) = search.saved_budget {
+            // `must_end` needs the stop rule's budget: the empty one always counts as exhausted.
             let exhausted = std::mem::replace(&mut self.budget, budget);
             if self.in_flight > 0 && !self.must_end() {
                 self.budget = exhausted;
@@ -165,6 +166,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
                 // With an empty budget the loop only takes completions. This function is called again after the last one.
                 search.saved_budget = Some(std::mem::take(&mut self.budget));
                 self.extend_interval();
+                // Without operations in flight, no completion follows, so the next call is due at once.
                 if self.in_flight == 0 {
                     self.interval_end = self.now;
                 }
@@ -173,11 +175,11 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    /// Begins the next window of the search at the new depth, after all operations in flight have completed. Ends the
-    /// interval instead if the run's window is over, or if the search continues to the end of the run (`searches_whole_run`).
-    /// Returns whether the run is over.
+    /// Begins the next window of the search at the new depth, after all operations in flight have completed. Closes the interval instead of
+    /// restarting it if no further operation may begin, or if each window of the search is also an interval of the results
+    /// (`searches_whole_run`). Returns whether the run is over.
     fn resume_with_depth(&mut self, search: &Search) -> bool {
-        // If the run's window is over, more operations may be in flight than the new depth allows.
+        // At the end of the run's window, more operations may be in flight than the new depth allows, so the depth remains.
         if self.in_flight == 0 {
             self.spec.depth = search.depth;
             self.max_in_flight = self.lanes.len() as u32 * search.depth;

@@ -106,10 +106,10 @@ fn count(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
-/// The reader's end of the ring.
+/// The sending end of the ring, for the thread that reads the capture.
 pub struct StepSender(Producer<Step>);
 
-/// The loop's end of the ring.
+/// The receiving end of the ring, for the worker's loop.
 pub struct StepReceiver(Consumer<Step>);
 
 /// The result of sending a step to the loop.

@@ -202,7 +202,7 @@ pub struct Stream {
     /// Whether an operation waits while the same worker has one in flight on the same bytes of the same target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub serialize_overlap: bool,
-    /// Whether a file is evicted from the page cache before each pass over it.
+    /// Whether a file is evicted from the page cache before the second and each further pass over it in a run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub evicts_each_pass: bool,
     /// Whether all other streams of the phase end as soon as this one has ended.
@@ -217,7 +217,7 @@ pub struct Stream {
     /// Shares of the stream's operations that have their own priority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub op_priorities: Vec<OpPriority>,
-    /// The content that the stream writes and compares; `None` if nothing is compared.
+    /// The content that the stream writes, and with which it compares what it reads if `checks` is set; `None` if neither is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
     /// Length in ns of the intervals of the operation log; 0 to log each operation, `None` without a log.

@@ -274,8 +274,8 @@ pub struct SelfTest {
     pub trials: Vec<Trial>,
 }
 
-/// A job that was partly run before the first run, to find out whether it works on this machine and which system
-/// calls it makes.
+/// A job that was partly run before the first run, to find out whether it works on this machine, and how many
+/// system calls it makes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
     /// Index of the job.
@@ -354,7 +354,7 @@ pub struct Run {
     pub start: RunStart,
     /// Time series of the run.
     pub intervals: Vec<Interval>,
-    /// Kernel text during the run.
+    /// Text of kernel files, read during the run.
     pub evidence: Vec<Snapshot>,
     /// How the run ended; `None` if fathom was killed during the run.
     pub end: Option<RunEnd>,

@@ -641,7 +641,7 @@ pub const KEYS: &[Key] = &[
         "think-spin",
         Group::HowDeep,
         "DURATION",
-        "Keep the CPU busy for this long at the start of each pause [default: sleep]",
+        "Keep the CPU busy for this long at the start of each pause, instead of sleeping",
         &[Run],
         value!(resolved.think_spin_ns, t => time(t, 1, MAX_TIME_NS), v => show_ns(*v as f64)),
     )
@@ -1077,7 +1077,7 @@ pub const KEYS: &[Key] = &[
         "evict-each-pass",
         Group::What,
         "",
-        "Also evict a file from the page cache before each pass over it, as fio does with invalidate=1; requires --cache buffered",
+        "Evict a file from the page cache before the second and each further pass over it in a run, as fio does with invalidate=1; requires --cache buffered",
         &[Run],
         switch!(resolved.evicts_each_pass, shown),
     ),

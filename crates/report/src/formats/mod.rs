@@ -1,5 +1,5 @@
-//! The table of formats: each module has one format, or all formats of one tool. Also converts times of a session to its
-//! local time.
+//! The table of formats: each module has one format, or all formats of one tool. Also converts times of a session to the
+//! local time of the measurement.
 
 mod cdm;
 mod csv;

@@ -3,7 +3,8 @@
 //! 1. Cells are measured in rounds, each contender once in a round.
 //! 2. After a round, [`Levels`] fits a level for each cell (its score without the state of the device in each round), and the noise. Both
 //!    give an upper bound on how much faster each cell may be than another.
-//! 3. For each cell, take the highest bound of all other cells. The cell with the lowest of these values is the winner.
+//! 3. For each cell, take the highest bound of the other cells: by how much one of them may be faster. The winner is the cell for which
+//!    this value is lowest.
 //! 4. The contenders of the next round are the winner and the cells that may be faster by more than the tolerance.
 //!    Without such cells, the race is decided. While too few cells were repeated to know the noise, all cells are contenders.
 //! 5. Then the winner, cheaper cells that seem equally fast, and settings of well-known programs get fresh runs for their

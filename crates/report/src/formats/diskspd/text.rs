@@ -32,7 +32,7 @@ const PERCENTILES: [(f64, &str); 13] = [
     (0.999_999_999, "9-nines"),
 ];
 
-/// Writes DISKSPD's text; in brief without fathom's verdict.
+/// Writes DISKSPD's text, followed by fathom's verdict unless the style is [`crate::Detail::Brief`].
 pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<()> {
     let profile = requested_profile(report);
     let spans = measured_spans(report, &profile);

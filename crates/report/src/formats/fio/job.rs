@@ -337,7 +337,7 @@ pub(super) struct Direction {
     /// Latencies as fathom reports them: from submission to completion, in an open loop from the
     /// intended start to completion.
     pub(super) lat: Distribution,
-    /// The latencies of `clat` by priority class and level, if there are several.
+    /// The latencies of `clat` by priority class and level; empty if all operations have the same priority.
     pub(super) priorities: Vec<([u32; 2], Distribution)>,
     /// Samples of the rate in KiB/s.
     pub(super) bw: RateSamples,

@@ -125,8 +125,8 @@ fn options_json(options: Options) -> Value {
     Value::Object(options.into_iter().map(|(name, value)| (name, value.into())).collect())
 }
 
-/// Returns fathom's keys of a job: the worst verdict of its results, their true names, and whether
-/// one was relabelled or has no number.
+/// Returns fathom's keys of a job: the worst verdict of its results, their true names, and whether a result was relabelled or has no
+/// number.
 fn fathom_json(job: &Job) -> Value {
     let results = || job.members.iter().map(|member| member.result);
     let verdict = results().map(|result| result.verdict).max().map(Verdict::word);

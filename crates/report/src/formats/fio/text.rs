@@ -27,7 +27,7 @@ const SHARES_PER_LINE: usize = 5;
 
 type Out<'o> = &'o mut dyn Write;
 
-/// Writes fio's text; in brief without fathom's verdict.
+/// Writes fio's text, followed by fathom's verdict unless the style is [`crate::Detail::Brief`].
 pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<()> {
     let jobs = jobs(report);
     write_job_intro(&jobs, to)?;

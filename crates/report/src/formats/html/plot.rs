@@ -280,7 +280,7 @@ fn log_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
 /// distinguishes.
 const COLUMN_WIDTH: f64 = SIDE / 1000.0;
 
-/// Draws a line through these places. A place that is not a number breaks the line.
+/// Draws a line through these places. A place with a coordinate that is not finite breaks the line.
 pub(crate) fn line(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     let points: Vec<(f64, f64)> = points.into_iter().collect();
     let mut out = String::new();
@@ -338,7 +338,7 @@ fn coordinate(value: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// Draws the area between two curves: `(x, upper, lower)`. A value that is not a number breaks the area.
+/// Draws the area between two curves: `(x, upper, lower)`. A value that is not finite breaks the area.
 pub(crate) fn area_between(points: &[(f64, f64, f64)]) -> String {
     let is_gap = |(x, upper, lower): &(f64, f64, f64)| ![x, upper, lower].into_iter().all(|v| v.is_finite());
     let mut out = String::new();
@@ -364,7 +364,7 @@ pub(crate) fn full_width(from: f64, to: f64) -> String {
     rectangle([0.0, from], [SIDE, to])
 }
 
-/// Draws a rectangle from one corner to the other; empty if a place is not a number.
+/// Draws a rectangle from one corner to the opposite one. Returns an empty text if a coordinate is not finite.
 fn rectangle([x, y]: [f64; 2], [to_x, to_y]: [f64; 2]) -> String {
     if ![x, y, to_x, to_y].iter().all(|v| v.is_finite()) {
         return String::new();

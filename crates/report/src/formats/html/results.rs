@@ -395,7 +395,7 @@ fn percentiles_sentence(result: &Measured) -> String {
     result_directions(result).map(describe).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the percentiles of all runs together and of each run; withheld ones are a dash.
+/// Returns the percentiles of all runs together and of each run. A withheld percentile is a dash.
 fn percentile_table(result: &Measured) -> String {
     let mut table =
         Table::new(&["latency", "min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"], &[]);

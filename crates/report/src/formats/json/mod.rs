@@ -105,9 +105,9 @@ fn host_json(on: &HostVerification) -> Value {
 }
 
 /// Adds the members of another object.
-fn add_members(value: &mut Value, by: Value) {
-    if let (Value::Object(value), Value::Object(by)) = (value, by) {
-        value.extend(by);
+fn add_members(value: &mut Value, more: Value) {
+    if let (Value::Object(value), Value::Object(more)) = (value, more) {
+        value.extend(more);
     }
 }
 
@@ -219,7 +219,7 @@ struct Device<'w> {
     conclusions: &'w [Conclusion],
     /// The latencies; `null` if they are unknown or were not observed.
     latency: Option<&'w Latencies>,
-    /// Why the latencies are unknown; absent if they are known.
+    /// Why the latencies are unknown; absent if they are known or were not observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency_not_known: Option<&'w str>,
 }

@@ -1,6 +1,6 @@
 //! The results of plain jobs and profiles: the table with a row for each direction, and what follows it.
 //!
-//! - The runs of each result in one line, which shows whether the table describes the runs; with `--explain` second by second.
+//! - The runs of each result in one line, which shows whether the rate was steady; with `--explain` second by second.
 //! - The ledger (`--ledger`): issued, charged, and completed by each layer.
 //! - The hosts of a measurement on several hosts, a row each.
 //! - The layout of a tool: results as a well-known tool shows them, with bars or a score.

@@ -105,7 +105,7 @@ fn the_reason_for_no_recommendation_is_printed_once() -> serde_json::Result<()> 
     Ok(())
 }
 
-/// Prints the notes on cache state, coverage, missing counts and file layout.
+/// Prints the notes on cache state, coverage, missing counts and file layout, and the interfaces that were not measured.
 fn show_interface_notes(out: &mut Page, api: &Api) {
     for note in [cold_cache_note(&api.rows), coverage_note(&api.rows), missing_counts_note(&api.rows)]
         .into_iter()

@@ -1,8 +1,8 @@
 //! Sweeps as text, in place of the table of results.
 //!
 //! - A search prints the best cell of each workload, the cheapest one with similar speed, the loss with the settings of
-//!   well-known programs, and maps. A map shows a number of every cell as shades over two settings, or as bars if only
-//!   one setting differs.
+//!   well-known programs, and maps. A map shows one figure of every cell, as shades over two settings, or as bars if
+//!   only one setting differs.
 //! - `--preset iops`: one line per size in the form of the article that introduced this test (Stärk
 //!   and Schweizer, "Fundamentals of I/O benchmarking", listings 3 and 4), then latencies, the
 //!   device's counts and the limiter of each size.

@@ -1,9 +1,8 @@
 //! A watched interval as text: the CPU line, a row for each device, its load relative to earlier measurements, conclusions, the
 //! processes that moved the most data, and remarks on the figures. All lines fit the width.
 //!
-//! Columns have the names of iostat, except that most units are in a second line: `rmrg` is `%rrqm`
-//! in iostat, and `rareq` is `rareq-sz`. The width decides which columns fit. A figure that is too
-//! long for its column gets fewer digits.
+//! Columns have names like those of iostat, but shorter, because most units are in a second line: `rareq` is iostat's `rareq-sz`,
+//! and `rmrg` is its `%rrqm`. The width decides which columns fit. A figure that is too long for its column gets fewer digits.
 
 use crate::Style;
 use crate::page::{display_width, prose, shorten};
