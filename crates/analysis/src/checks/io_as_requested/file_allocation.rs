@@ -371,7 +371,7 @@ pub(super) const TRIMS_MET_HOLES: Check = Check {
          runs. A trim of a hole frees nothing and reaches no device.\n\
          - Relabelled from {HOLES_RELABELLED_FROM}.\n\
          - Biased above {HOLES_TRIMMED_ABOVE}.\n\
-         - Not checked if the job also writes, or if several streams or hosts change the file.\n\
+         - Not checked if the stream also writes, or if several streams or hosts change the file.\n\
          - Not checked if trims are not multiples of {BLOCK_BYTES} bytes: the file system only zeroes \
          parts of blocks.\n\
          - Does not apply to block devices, which do not show which blocks hold data."
@@ -400,9 +400,14 @@ fn check_trims_met_holes(case: &Case) -> Known<Answer> {
         return Err("no trim completed".into());
     }
     if case.does(Kind::Write) {
-        return Err("the job also writes, which fills trimmed blocks again".into());
+        return Err("the stream also writes, which fills trimmed blocks again".into());
     }
-    if case.phase_streams().len() > 1
+    let changes_file = |stream: &Stream| {
+        let changes = stream.kinds().any(|kind| kind != Kind::Read);
+        changes && stream.targets.iter().any(|target| case.stream.targets.contains(target))
+    };
+    let others = case.phase_streams().iter().enumerate().filter(|(at, _)| *at != case.stream_index);
+    if others.into_iter().any(|(_, stream)| changes_file(stream))
         || case.record.header.plan.fleet_rank.is_some()
         || case.record.fleet.is_some()
     {
@@ -642,6 +647,17 @@ fn jobs_with_writes_or_partial_blocks_are_not_checked_and_devices_do_not_apply()
     assert!(parts.is_err_and(|why| why.contains("parts of blocks")));
     let device = change(&|r| r.header.plan.targets[0].role = model::plan::Role::Device);
     assert_eq!(device, Ok(Answer::DoesNotApply));
+    let writer_of = |target: usize| {
+        change(&move |r| {
+            let streams = &mut r.header.plan.jobs[0].phases[0].streams;
+            let mut writer = streams[0].clone();
+            writer.access.lines[0].mix = model::job::Mix::from_percents(0, 0);
+            writer.targets = vec![target];
+            streams.push(writer);
+        })
+    };
+    assert!(writer_of(0).is_err_and(|why| why.contains("several streams")));
+    assert!(matches!(writer_of(1), Ok(Answer::Holds(..))), "a stream on another file changes nothing here");
 }
 
 #[test]

@@ -257,9 +257,15 @@ impl Group {
             all.filter(|(name, d)| *name == word && d.runtime_ms > 0).map(|(_, d)| d).collect();
         let rates = || all.iter().map(|d| d.bytes_per_s);
         let times = || all.iter().map(|d| d.runtime_ms);
+        let bytes = all.iter().fold(0, |sum: u64, d| sum.saturating_add(d.bytes));
+        // Jobs may end at different times, so their rates must not be added up.
+        let bytes_per_s = match all.as_slice() {
+            [only] => only.bytes_per_s,
+            _ => bytes as f64 * 1e3 / times().max()? as f64,
+        };
         Some(Self {
-            bytes: all.iter().fold(0, |sum: u64, d| sum.saturating_add(d.bytes)),
-            bytes_per_s: rates().sum(),
+            bytes,
+            bytes_per_s,
             job_bytes_per_s: [rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max)],
             runtime_ms: [times().min()?, times().max()?],
         })
