@@ -114,8 +114,7 @@ fn check_cgroup_limits(observation: &Observation) -> Known<DoctorAnswer> {
         (None, None) => match unreadable {
             Some(why) => return Err(why),
             None if hides_outer_cgroups(text) => {
-                let why =
-                    "no visible cgroup sets a limit, but the cgroups above the visible ones are hidden, as in a container";
+                let why = "no visible cgroup sets a limit, but the cgroups above the visible ones are hidden, as in a container";
                 return Err(why.into());
             }
             None => return fine("No cgroup limits CPU time or memory."),

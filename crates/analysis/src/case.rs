@@ -15,7 +15,7 @@ use model::evidence::{
 };
 use model::fleet::FleetRank;
 use model::histogram::Histogram;
-use model::job::{Job, Kind, Stream, SyncCall};
+use model::job::{Job, Kind, Sharing, Stream, SyncCall};
 use model::machine::{Cgroup, FileSystem, Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd, SyncFailure, WorkerEnd};
@@ -984,6 +984,18 @@ impl<'a> Case<'a> {
     /// this is the session of one of them, returns only this host's part.
     pub fn span_bytes(&self) -> u64 {
         self.stream.targets.iter().map(|target| self.span_bytes_of(*target)).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the planned share of the operations for each of the stream's targets: by weight if the targets have weights, otherwise
+    /// equal.
+    pub(crate) fn shares_of_targets(&self) -> Vec<f64> {
+        let equal = vec![1; self.stream.targets.len()];
+        let weights = match &self.stream.sharing {
+            Sharing::Weighted(weights) if weights.len() == equal.len() => weights,
+            _ => &equal,
+        };
+        let sum: f64 = weights.iter().map(|weight| f64::from(*weight)).sum();
+        weights.iter().map(|weight| share(f64::from(*weight), sum)).collect()
     }
 
     /// Returns the bytes of one target that the stream may touch.

@@ -44,7 +44,7 @@ pub(super) const CHECKS: &[Check] = &[
 const DEVIATIONS: f64 = 4.0;
 
 /// Returns the page size in bytes, or 4096 if no snapshot contains it.
-fn page_bytes(case: &Case) -> u64 {
+pub(in crate::checks) fn page_bytes(case: &Case) -> u64 {
     let states = case.states(model::evidence::Moment::Start).unwrap_or_default();
     let pages = states.into_iter().flatten().filter_map(|s| s.pages.as_ref().ok());
     pages.map(|p| p.page_bytes).max().filter(|b| *b > 0).unwrap_or(4096)

@@ -355,6 +355,8 @@ fn sizes_with_odds(sizes: &Sizes, align: u64, target_align: u32) -> Vec<(f64, f6
 const TAIL_ABOVE: Share = Share(0.02);
 /// Nanoseconds that a busy machine may take to wake the threads: some time slices of the scheduler.
 const TAIL_NS: u64 = 50_000_000;
+/// A stream of the phase that ends before this share of another stream's time leaves that stream alone for the rest.
+const STREAM_ENDED_BELOW: f64 = 0.9;
 /// The load was uneven if the least busy worker completed less than this share of the busiest
 /// worker's operations.
 const UNEVEN_BELOW: f64 = 0.8;
@@ -365,13 +367,17 @@ pub(super) const IDLE_TAIL: Check = Check {
     id: CheckId::B17,
     name: "IDLE_TAIL",
     belief: "all workers loaded the target for the whole run",
-    reads: "For each worker of the stream, the time between its first and last clock stamp, and the \
-            operations that it completed.",
+    reads: "For each worker of all streams of the phase, the time between its first and last clock stamp, \
+            and the operations that it completed.",
     formula: formula!(
-        "Biased if the first worker ended before the last one by more than {TAIL_ABOVE} of the run, by more \
-         than {wake}, and by more than twice the slowest operation: less is waking and draining. Biased if \
-         the least busy worker did less than {IDLE_BELOW} of the busiest one's operations, a note below \
-         {UNEVEN_BELOW}. A difference of up to {DEVIATIONS} standard deviations of such counts is chance.",
+        "Compares the times and the operations of the workers of a stream, and the times of the streams of \
+         a phase.\n\
+         - Biased if another stream of the phase ended before {ended} of this stream's time.\n\
+         - Biased if the first worker ended before the last one by more than {TAIL_ABOVE} of the run, by more \
+         than {wake}, and by more than twice the slowest operation: less is waking and draining.\n\
+         - Biased if the least busy worker did less than {IDLE_BELOW} of the busiest one's operations, a note \
+         below {UNEVEN_BELOW}. A difference of up to {DEVIATIONS} standard deviations of such counts is chance.",
+        ended = Share(STREAM_ENDED_BELOW),
         wake = Ns(TAIL_NS as f64)
     ),
     provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered --cpus \
@@ -407,6 +413,19 @@ fn check_idle_tail(case: &Case) -> Known<Answer> {
         ("tail_share", tail.tail_share),
         ("tail_ns", tail.tail_ns),
     ]);
+    if let Some((name, part)) = case.runs.iter().find_map(|ran| find_stream_that_ended_early(case, ran)) {
+        let fix = "Give the streams the same --time instead of sizes or counts, or measure them in phases of \
+                   their own.";
+        return detail!(
+            Severity::Biases,
+            numbers,
+            "The stream {name} ended after {} of the time in which this stream ran: the rest was measured \
+             without its load.",
+            show_share(part)
+        )
+        .with_fix(Some(fix.into()))
+        .found();
+    }
     if tail.tail_share > 0.0 {
         return finding!(
             Severity::Biases,
@@ -426,6 +445,24 @@ fn check_idle_tail(case: &Case) -> Known<Answer> {
         "Workers shared the load unevenly: the least busy one did {} of the busiest one's operations.",
         show_share(least_by_most)
     )
+}
+
+/// Returns the name of a stream of the phase that ended early in a run, and after which part of the time from the phase's start to the end
+/// of the case's own stream. `None` if all other streams ran for nearly as long. Short differences are waking and draining.
+fn find_stream_that_ended_early(case: &Case, ran: &CaseRun) -> Option<(String, f64)> {
+    let end_ns = |at: usize, stream: &Stream| {
+        let workers = ran.end.workers.iter().filter(|worker| worker.stream == at);
+        Some(stream.delay_ns.saturating_add(workers.map(|worker| worker.wall_ns).max()?))
+    };
+    let streams = case.phase_streams();
+    let own_end_ns = end_ns(case.stream_index, streams.get(case.stream_index)?)?;
+    let others = streams.iter().enumerate().filter(|(at, _)| *at != case.stream_index);
+    let ends = others.filter_map(|(at, stream)| Some((at, stream, end_ns(at, stream)?)));
+    let (at, stream, ended_ns) = ends.min_by_key(|(.., ended_ns)| *ended_ns)?;
+    let part = share(ended_ns as f64, own_end_ns as f64);
+    let is_early = part < STREAM_ENDED_BELOW && own_end_ns.saturating_sub(ended_ns) > TAIL_NS;
+    let name = || if stream.name.is_empty() { format!("{}", at + 1) } else { stream.name.clone() };
+    is_early.then(|| (name(), part))
 }
 
 fn measure_imbalance(ran: &CaseRun) -> Known<Imbalance> {
@@ -644,6 +681,31 @@ fn a_small_share_of_the_load_biases_and_a_larger_one_is_a_note() {
     assert_eq!(at(2_400), None);
     // Chance explains ten against four.
     assert_eq!(IDLE_TAIL.severity(&uneven(&[10, 4], 0)), None);
+}
+
+#[test]
+fn a_stream_that_ends_early_biases_the_others() {
+    let answers = |part: f64| {
+        let mut record = crate::fixture::two_streams(&Fixture::honest(), &Fixture::honest());
+        for end in record.runs.iter_mut().flat_map(|run| &mut run.end) {
+            for worker in end.workers.iter_mut().filter(|worker| worker.stream == 1) {
+                worker.wall_ns = (worker.wall_ns as f64 * part) as u64;
+            }
+        }
+        let cases = crate::case::cases(&record);
+        [0, 1].map(|at| {
+            let answers = crate::findings::ask_all(&cases[at]);
+            match answers.into_iter().find(|(check, _)| check.id == IDLE_TAIL.id).unwrap().1 {
+                Ok(Answer::Finding(found)) => Some((found.severity, found.sentence)),
+                _ => None,
+            }
+        })
+    };
+    assert_eq!(answers(0.95), [None, None]);
+    let [long, short] = answers(0.08);
+    let (severity, sentence) = long.unwrap();
+    assert!(severity == Severity::Biases && sentence.contains("ended after 8.0 %"), "{sentence}");
+    assert_eq!(short, None, "its load was complete while it ran");
 }
 
 #[test]

@@ -9,7 +9,7 @@
 use crate::checks::prelude::*;
 use crate::figures::traffic::{FLOOR_BYTES, FLOOR_IOS};
 use model::evidence::Probe;
-use model::job::Start;
+use model::job::{Line, Sharing, Start};
 use stats::comparison::{MIN_TIMES, TimesComparison, compare_times};
 
 /// Returns the expected share of operations, 0 to 1, on blocks that the stream already touched in
@@ -35,7 +35,21 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
             "fathom does not compute how many blocks repeat in a workload that visits one zone at a time",
         );
     }
-    let span = case.span_bytes() as f64;
+    let targets = &stream.targets;
+    // Targets that take turns are visited as long as their sizes require.
+    if targets.len() < 2 || matches!(stream.sharing, Sharing::Turns { .. }) {
+        return repeated_share_of_span(stream, line, bytes, case.span_bytes() as f64);
+    }
+    let shares = case.shares_of_targets();
+    let parts = targets.iter().zip(shares).map(|(target, share)| {
+        let span = case.span_bytes_of(*target) as f64;
+        Ok(share * repeated_share_of_span(stream, line, bytes * share, span)?)
+    });
+    parts.sum()
+}
+
+/// Returns the share of the bytes that are read or written again in a span of a stream with one line.
+fn repeated_share_of_span(stream: &Stream, line: &Line, bytes: f64, span: f64) -> Known<f64> {
     if span <= 0.0 || bytes <= 0.0 {
         return Ok(0.0);
     }

@@ -6,7 +6,7 @@
 //! compress.
 
 use crate::checks::prelude::*;
-use model::job::Data;
+use model::job::{Data, Sharing};
 use model::record::Written;
 
 /// Above this share of zero blocks, the rate is biased. Databases and virtual disks contain some empty blocks.
@@ -23,7 +23,8 @@ pub(super) const ZERO_DATA: Check = Check {
     reads: "64 single direct reads at random places of each target, made before the first run and outside \
             every measured window. Each block is checked completely.",
     formula: formula!(
-        "Zero share = sampled blocks that hold only zeros / sampled blocks.\n\
+        "Zero share = sampled blocks that hold only zeros / sampled blocks. If the targets have weights, each \
+         block counts with the weight of its target.\n\
          - Invalid if the zero share is {ZEROS_VOID_FROM} or more and the storage can answer zeros without \
          its medium: a block device, an SSD, a virtual disk or an unknown disk. A file on a hard disk is \
          exempt, because a hard disk reads written zeros like any other data.\n\
@@ -53,17 +54,25 @@ pub(super) const ZERO_DATA: Check = Check {
 
 fn check_zero_data(case: &Case) -> Known<Answer> {
     let (probes, completeness) = split_known(case.probes());
-    let (mut blocks, mut zeros, mut targets) = (0_u64, 0_u64, Vec::new());
+    let is_weighted = matches!(case.stream.sharing, Sharing::Weighted(_));
+    let shares: BTreeMap<usize, f64> =
+        case.stream.targets.iter().copied().zip(case.shares_of_targets()).collect();
+    let (mut blocks, mut targets) = (0_u64, Vec::new());
+    // The zeros and all blocks, each block with the weight of its target.
+    let (mut zeros, mut all) = (0.0, 0.0);
     for (target, probe) in probes {
-        blocks = blocks.saturating_add(probe.first_ns.len() as u64);
-        zeros = zeros.saturating_add(probe.zero_blocks);
+        let sampled = probe.first_ns.len() as u64;
+        blocks = blocks.saturating_add(sampled);
+        let weight = if is_weighted { shares[&target] / (sampled.max(1) as f64) } else { 1.0 };
+        zeros += weight * probe.zero_blocks as f64;
+        all += weight * sampled as f64;
         targets.push(target);
     }
     if blocks < FEWEST_BLOCKS {
         completeness?;
         return Err(format!("too few blocks ({blocks}) were read before the runs to judge the data"));
     }
-    let part = share(zeros as f64, blocks as f64);
+    let part = share(zeros, all);
     let numbers = evidence([("probed_blocks", blocks as f64), ("zero_share", part)]);
     if part <= ZEROS_BIASED_ABOVE {
         completeness?;
@@ -78,8 +87,11 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
     }
     // Targets without a sample may hold data.
     let span_of = |targets: &[usize]| targets.iter().map(|at| case.span_bytes_of(*at) as f64).sum::<f64>();
-    let sampled_part =
-        if completeness.is_ok() { 1.0 } else { share(span_of(&targets), span_of(&case.stream.targets)) };
+    let sampled_part = match (completeness.is_ok(), is_weighted) {
+        (true, _) => 1.0,
+        (false, true) => targets.iter().map(|target| shares[target]).sum(),
+        (false, false) => share(span_of(&targets), span_of(&case.stream.targets)),
+    };
     let is_void = remaining * sampled_part >= ZEROS_VOID_FROM.0 && zeros_are_free(case);
     let unsampled = match case.stream.targets.len() - targets.len() {
         0 => String::new(),
@@ -88,36 +100,45 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
     finding!(
         if is_void { Severity::Invalidates } else { Severity::Biases },
         numbers,
-        "{}{} of {} sampled blocks hold only zeros: drives, thin volumes and cloud volumes can answer such \
+        "{}{} of {} sampled blocks hold only zeros{}: drives, thin volumes and cloud volumes can answer such \
          reads from their map without reading the medium.{unsampled}",
         if written > 0.0 { "At least " } else { "" },
         show_share(remaining),
-        show_count(blocks as f64)
+        show_count(blocks as f64),
+        if is_weighted { " (each block with the weight of its target)" } else { "" }
     )
 }
 
 /// Returns the largest share of the read region of these targets that earlier phases of the job can have filled with
 /// data. Assumes that these phases wrote each block once, and only to these targets.
 fn written_before(case: &Case, targets: &[usize]) -> f64 {
-    let mut bytes = 0_u64;
-    let fills_targets = |stream: &Stream| {
-        let shares_target = stream.targets.iter().any(|target| targets.contains(target));
-        shares_target && stream.data != Data::Zeros
+    let region_of = |stream: &Stream| {
+        let start = stream.access.offset_bytes;
+        start..start.saturating_add(stream.access.span_bytes)
     };
-    for run in case
-        .record
-        .runs
-        .iter()
-        .filter(|run| run.start.job == case.job_index && run.start.phase < case.phase_index)
-    {
-        let streams = case.job.phases.get(run.start.phase).map_or(&[][..], |phase| &phase.streams);
-        let ends = run.end.iter().flat_map(|end| &end.streams);
-        for end in ends.filter(|end| streams.get(end.stream).is_some_and(fills_targets)) {
-            bytes = bytes.saturating_add(end.issued.get(&Kind::Write).map_or(0, |issued| issued.bytes));
-        }
-    }
+    let own = region_of(&case.stream);
+    // The bytes of the read region that a stream of an earlier phase can reach.
+    let reached_bytes = |stream: &Stream| {
+        let region = region_of(stream);
+        let common = region.end.min(own.end).saturating_sub(region.start.max(own.start));
+        let shared = stream.targets.iter().filter(|target| targets.contains(target));
+        shared.map(|target| common.min(case.span_bytes_of(*target)) as f64).sum::<f64>()
+    };
+    let earlier = case.job.phases.iter().take(case.phase_index).enumerate();
+    let streams =
+        earlier.flat_map(|(phase, all)| all.streams.iter().enumerate().map(move |one| (phase, one)));
+    let written =
+        streams.filter(|(_, (_, stream))| stream.data != Data::Zeros).map(|(phase, (at, stream))| {
+            let runs = case.record.runs.iter();
+            let runs = runs.filter(|run| run.start.job == case.job_index && run.start.phase == phase);
+            let ends =
+                runs.flat_map(|run| &run.end).flat_map(|end| &end.streams).filter(|end| end.stream == at);
+            let bytes: f64 =
+                ends.filter_map(|end| end.issued.get(&Kind::Write)).map(|i| i.bytes as f64).sum();
+            bytes.min(reached_bytes(stream))
+        });
     let span_bytes = targets.iter().map(|target| case.span_bytes_of(*target) as f64).sum();
-    share(bytes as f64, span_bytes)
+    share(written.sum(), span_bytes)
 }
 
 /// Whether the storage may answer zeros without reading the medium: from the map of an SSD or of a virtual disk,
@@ -285,13 +306,40 @@ fn few_blocks_are_not_checked_and_holes_are_left_to_a04() {
 }
 
 #[test]
+fn blocks_count_with_the_weights_of_their_targets() {
+    let at = |weights: Vec<u32>| {
+        let mut record = with_zeros(&Fixture::honest(), 0);
+        let plan = &mut record.header.plan;
+        plan.targets = vec![plan.targets[0].clone(); weights.len()];
+        let stream = &mut plan.jobs[0].phases[0].streams[0];
+        (stream.targets, stream.sharing) = ((0..weights.len()).collect(), Sharing::Weighted(weights.clone()));
+        let places = &mut record.header.hosts[0].places;
+        *places = vec![places[0].clone(); weights.len()];
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence).chain(&mut record.evidence) {
+            snapshot.targets = vec![snapshot.targets[0].clone(); weights.len()];
+            if let Some(Ok(probe)) = &mut snapshot.targets[0].probe {
+                probe.zero_blocks = 64;
+            }
+        }
+        ZERO_DATA.severity(&record)
+    };
+    // One of 25 targets has only zeros.
+    let weights = |zeros: u32| std::iter::once(zeros).chain([100; 24]).collect::<Vec<u32>>();
+    assert_eq!(at(weights(100)), None);
+    assert_eq!(at(weights(500)), Some(Severity::Biases));
+    assert_eq!(at(weights(1_000_000)), Some(Severity::Invalidates));
+}
+
+#[test]
 fn zeros_that_earlier_phases_may_have_overwritten_are_subtracted() {
     let writing = Fixture::honest_write().record();
+    let writer_span = std::cell::Cell::new(u64::MAX);
     // The runs may list the streams of a phase in another order than the plan.
     let after_phase_with_idle_stream = |target: usize, part: f64, idle_stream: Option<usize>| {
         let mut record = with_zeros(&Fixture::honest(), 64);
         let mut writer = writing.header.plan.jobs[0].phases[0].clone();
         writer.streams[0].targets = vec![target];
+        writer.streams[0].access.span_bytes = writer_span.get();
         record.header.plan.jobs[0].phases.insert(0, writer);
         record.runs.iter_mut().for_each(|run| run.start.phase = 1);
         let access = &record.header.plan.jobs[0].phases[1].streams[0].access;
@@ -322,6 +370,10 @@ fn zeros_that_earlier_phases_may_have_overwritten_are_subtracted() {
     assert_eq!(severity(after_phase(0, 0.75)), Some((Severity::Biases, true)));
     assert_eq!(severity(after_phase(7, 1.0)), Some((Severity::Invalidates, false)));
     assert_eq!(severity(after_phase_with_idle_stream(0, 0.25, Some(7))), Some((Severity::Invalidates, true)));
+    // The earlier phase writes a sixteenth of the region again and again.
+    writer_span.set(64 << 20);
+    assert_eq!(severity(after_phase(0, 7.0)), Some((Severity::Invalidates, true)));
+    writer_span.set(u64::MAX);
     assert_eq!(severity(after_phase_with_idle_stream(7, 1.0, Some(0))), Some((Severity::Invalidates, false)));
 }
 

@@ -19,7 +19,8 @@ pub(super) const WRITES_STILL_IN_RAM: Check = Check {
             the duration of that sync.",
     formula: formula!(
         "Share in memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes \
-         written.\n\
+         written. For random writes through the page cache that are smaller than a page, it is at least 1 - \
+         pages written by the device / writes.\n\
          - Relabelled to the page cache if the share is above {IN_MEMORY_ABOVE}. Smaller shares are \
          requests in flight and the last pages of a flush. The finding also gives the rate with the final \
          sync included, unless other streams write too.\n\
@@ -44,10 +45,15 @@ fn check_writes_still_in_ram(case: &Case) -> Known<Answer> {
     let bounds = case.at_device(Kind::Write);
     let device = bounds.as_ref().ok().map(|d| d.most as f64);
     let dirty = case.own_dirty_bytes(Moment::Stop).map(|bytes| bytes as f64);
-    let share_in_memory = |device: Option<f64>| {
-        let share_missing = device.map_or(0.0, |device| 1.0 - device / written);
-        share_missing.max(dirty.unwrap_or(0.0) / written).clamp(0.0, 1.0)
+    // The device writes whole pages, so its bytes may hide that memory took most of the small writes.
+    let share_combined = |device: f64| {
+        super::page_cache::share_of_small_operations_in_memory(case, Kind::Write, device as u64)
     };
+    let share_missing = |device: Option<f64>| {
+        let missing = device.map_or(0.0, |device| 1.0 - device / written);
+        missing.max(dirty.unwrap_or(0.0) / written).clamp(0.0, 1.0)
+    };
+    let share_in_memory = |device: Option<f64>| share_missing(device).max(device.map_or(0.0, share_combined));
     let in_memory = share_in_memory(device);
     let numbers = evidence([
         ("written_bytes", written),
@@ -56,7 +62,7 @@ fn check_writes_still_in_ram(case: &Case) -> Known<Answer> {
         ("dirty_bytes", dirty.unwrap_or(f64::NAN)),
     ]);
     if in_memory > IN_MEMORY_ABOVE {
-        return in_memory_finding(case, in_memory, numbers);
+        return in_memory_finding(case, in_memory, share_missing(device) < in_memory, numbers);
     }
     // If other streams share the device, both bounds must lead to the same answer.
     if share_in_memory(Some(bounds?.least as f64)) > IN_MEMORY_ABOVE {
@@ -65,11 +71,15 @@ fn check_writes_still_in_ram(case: &Case) -> Known<Answer> {
     holds("All or almost all writes were at the device when the clock stopped.", numbers)
 }
 
-fn in_memory_finding(case: &Case, in_memory: f64, mut numbers: Evidence) -> Known<Answer> {
-    let mut sentence = format!(
-        "{} of the written bytes were still in memory when the clock stopped.",
-        show_share(in_memory)
-    );
+fn in_memory_finding(case: &Case, in_memory: f64, is_combined: bool, mut numbers: Evidence) -> Known<Answer> {
+    let part = show_share(in_memory);
+    let mut sentence = if is_combined {
+        format!(
+            "{part} of the writes only changed pages in memory: they are smaller than a page, and the device wrote fewer pages."
+        )
+    } else {
+        format!("{part} of the written bytes were still in memory when the clock stopped.")
+    };
     if let Some(rate) = rate_with_sync(case) {
         sentence += &format!(" Including the final sync, the rate is {} MB/s.", show_rate(rate));
         numbers.insert("mb_per_s_with_sync".into(), rate);
@@ -222,6 +232,41 @@ fn reads_do_not_apply_and_dirty_pages_suffice_without_counters() {
     assert_eq!(WRITES_STILL_IN_RAM.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
     let dirty = Fixture { dirty_share: 0.5, stat_unreadable: true, ..Fixture::honest_write() };
     assert_eq!(WRITES_STILL_IN_RAM.severity(&dirty.record()), Some(Severity::Relabels));
+}
+
+#[test]
+fn small_random_writes_that_changed_pages_in_memory_are_counted() {
+    let at = |block_bytes, delivered| {
+        let cache = model::job::Cache::Buffered;
+        Fixture { block_bytes, delivered, cache, ..Fixture::honest_write() }.record()
+    };
+    let Ok(Answer::Finding(found)) = WRITES_STILL_IN_RAM.answer(&at(512, 1.0)) else { panic!("silent") };
+    assert!(
+        found.sentence.starts_with("88 % of the writes only changed pages in memory"),
+        "{}",
+        found.sentence
+    );
+    assert_eq!(WRITES_STILL_IN_RAM.severity(&at(512, 8.0)), None, "a page for each write");
+}
+
+#[test]
+fn rewrites_of_a_small_target_next_to_a_large_one_are_not_lost() {
+    let lost = Fixture { cache: model::job::Cache::Buffered, sync_works: false, ..Fixture::honest_write() };
+    let at = |small_bytes: u64| {
+        let mut record = Fixture { delivered: 0.55, ..lost.clone() }.record();
+        let plan = &mut record.header.plan;
+        plan.targets = vec![plan.targets[0].clone(); 2];
+        plan.targets[1].bytes = small_bytes;
+        plan.jobs[0].phases[0].streams[0].targets = vec![0, 1];
+        let places = &mut record.header.hosts[0].places;
+        *places = vec![places[0].clone(); 2];
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence).chain(&mut record.evidence) {
+            snapshot.targets = vec![snapshot.targets[0].clone(); 2];
+        }
+        NEVER_WRITTEN.severity(&record)
+    };
+    assert_eq!(at(1 << 30), Some(Severity::Invalidates));
+    assert_eq!(at(64 << 10), None, "half of the writes went to the same 16 blocks");
 }
 
 #[cfg(test)]

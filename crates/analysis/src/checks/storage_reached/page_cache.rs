@@ -7,6 +7,7 @@
 
 use super::extents::{ENCODED_ABOVE, encoded_share_of};
 use crate::case::{SAME_BYTES_WITHIN, new_page_bytes};
+use crate::checks::io_as_requested::page_bytes;
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::{growth_in_run, number_of_key};
 use model::plan::{Role, Target};
@@ -24,7 +25,8 @@ pub(super) const CACHE_SERVED: Check = Check {
             cgroup, from start to stop of every run, compared with the bytes that fathom read. Also \
             `read_bytes` in /proc/thread-self/io of each worker.",
     formula: formula!(
-        "Share from memory = 1 - bytes that the device delivered / bytes read.\n\
+        "Share from memory = 1 - bytes that the device delivered / bytes read. For random reads through the \
+         page cache that are smaller than a page, it is at least 1 - pages delivered / reads.\n\
          - Relabelled to the page cache if the share is {CACHED_RELABELLED_FROM} or more.\n\
          - Biased if the share is above {CACHED_ABOVE}. A smaller share can come from pages that other \
          readers left.\n\
@@ -55,7 +57,9 @@ pub(super) const CACHE_SERVED: Check = Check {
 fn check_cache_served(case: &Case) -> Known<Answer> {
     let delivered = case.at_device(Kind::Read)?;
     let read = issued_bytes(case, Kind::Read)?;
-    let cached_share = |delivered: u64| (1.0 - delivered as f64 / read as f64).max(0.0);
+    let by_bytes = |delivered: u64| (1.0 - delivered as f64 / read as f64).max(0.0);
+    let by_pages = |delivered: u64| share_of_small_operations_in_memory(case, Kind::Read, delivered);
+    let cached_share = |delivered: u64| by_bytes(delivered).max(by_pages(delivered));
     // Where other streams share the device, both bounds must lead to the same answer.
     let at_most = cached_share(delivered.least);
     let delivered = if at_most <= CACHED_ABOVE { delivered.least } else { delivered.most };
@@ -84,21 +88,42 @@ fn check_cache_served(case: &Case) -> Known<Answer> {
         );
     }
     let is_relabelled = severity == Severity::Relabels;
-    detail!(
-        severity,
-        numbers,
-        "{} of the bytes read came from memory: {} were read, and the device delivered {}. {}",
-        show_share(share_cached),
-        show_bytes(read),
-        show_bytes(delivered),
-        if is_relabelled {
-            "This is the speed of the page cache."
-        } else {
-            "The rate mixes the device and memory."
-        }
-    )
-    .relabelled(is_relabelled.then(|| Rename::Medium("page cache".into())))
-    .found()
+    let counts = if by_bytes(delivered) < share_cached {
+        format!(
+            "{} of the reads came from memory: {} reads are smaller than a page, and the device delivered only {} pages.",
+            show_share(share_cached),
+            show_count(case.issued(Kind::Read).ops as f64),
+            show_count((delivered / page_bytes(case)) as f64)
+        )
+    } else {
+        format!(
+            "{} of the bytes read came from memory: {} were read, and the device delivered {}.",
+            show_share(share_cached),
+            show_bytes(read),
+            show_bytes(delivered)
+        )
+    };
+    let consequence = if is_relabelled {
+        "This is the speed of the page cache."
+    } else {
+        "The rate mixes the device and memory."
+    };
+    detail!(severity, numbers, "{counts} {consequence}")
+        .relabelled(is_relabelled.then(|| Rename::Medium("page cache".into())))
+        .found()
+}
+
+/// Returns the least share of operations that memory answered, for random operations through the page cache that are smaller than a page;
+/// 0 for all others. The device moves whole pages, and each page answers at least one operation, so the other operations met a page that
+/// was in memory. Sequential operations share their pages on purpose.
+pub(super) fn share_of_small_operations_in_memory(case: &Case, kind: Kind, device_bytes: u64) -> f64 {
+    let (access, page) = (&case.stream.access, page_bytes(case));
+    let is_small = u64::from(access.largest_bytes()) < page && access.pattern() == Some(Pattern::Random);
+    if !is_small || case.stream.cache.is_direct() {
+        return 0.0;
+    }
+    let pages = device_bytes as f64 / page as f64;
+    (1.0 - share(pages, case.issued(kind).ops as f64)).clamp(0.0, 1.0)
 }
 
 /// Returns the severity of a share of cached bytes among the bytes read, or `None` if it is harmless.
@@ -417,6 +442,22 @@ use crate::fixture::Fixture;
 use model::evidence::TargetState;
 #[cfg(test)]
 use model::machine::DirectIo;
+
+#[test]
+fn small_random_reads_that_met_pages_in_memory_are_counted() {
+    let at = |block_bytes, pattern, delivered| {
+        let cache = model::job::Cache::Buffered;
+        Fixture { block_bytes, pattern, delivered, cache, ..Fixture::honest() }.record()
+    };
+    // The device delivered as many bytes as were read, in pages of eight operations.
+    let random = at(512, Pattern::Random, 1.0);
+    assert_eq!(CACHE_SERVED.severity(&random), Some(Severity::Relabels));
+    let Ok(Answer::Finding(found)) = CACHE_SERVED.answer(&random) else { panic!("silent") };
+    assert!(found.sentence.starts_with("88 % of the reads came from memory"), "{}", found.sentence);
+    assert_eq!(CACHE_SERVED.severity(&at(512, Pattern::Random, 8.0)), None, "a page for each read");
+    assert_eq!(CACHE_SERVED.severity(&at(512, Pattern::Sequential, 1.0)), None);
+    assert_eq!(CACHE_SERVED.severity(&at(4096, Pattern::Random, 1.0)), None);
+}
 
 #[test]
 fn the_cached_share_decides_between_biased_and_relabelled() {
