@@ -20,7 +20,7 @@ use model::machine::{Cgroup, FileSystem, Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd, SyncFailure, WorkerEnd};
 use model::units::{show_count, show_share};
-pub(crate) use sharing::{AMPLIFICATION, amplified, new_page_bytes};
+pub(crate) use sharing::{AMPLIFICATION, JOINING_ENGINE, amplified, new_page_bytes};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -11,7 +11,7 @@
 
 use super::{Case, SAME_BYTES_WITHIN, flow_of, targets_of, whole_disk};
 use model::Known;
-use model::evidence::{Moment, Pages};
+use model::evidence::{BlockFlow, Moment, Pages};
 use model::job::{Kind, Stream};
 use model::machine::{Layer, Machine, Place};
 use model::plan::{Role, Target};
@@ -22,6 +22,8 @@ use std::collections::BTreeSet;
 const METADATA_WRITE_BYTES: u64 = 1 << 20;
 /// Bytes per run that file systems read for their own metadata.
 const METADATA_READ_BYTES: u64 = 128 << 10;
+/// The engine that joins neighbouring operations into one call before the kernel sees them.
+pub(crate) const JOINING_ENGINE: &str = "preadv";
 /// Bytes that ext4 and xfs may write to the device for each written byte, because of inodes and journal.
 pub(crate) const AMPLIFICATION: f64 = 1.5;
 
@@ -248,21 +250,45 @@ impl<'a> Case<'a> {
         workers.all(|worker| worker.io.is_ok())
     }
 
-    /// Returns the number of direct operations of the streams that share these layers. Each operation becomes a request
-    /// at the layers, or is merged into one. Leaves out a stream if some of its bytes may not have reached the layers.
-    pub(crate) fn direct_ops_of_sharers(&self, layers: &[&Layer]) -> u64 {
-        let arrived_ops = |kind| {
-            let submitted = self.submitted(kind);
-            let stream_ops = |stream: &usize| {
-                let issued = self.issued_by(*stream, kind);
-                let arrived = self.submitted_to(*stream, &submitted, layers).least >= issued.bytes;
-                if arrived { issued.ops } else { 0 }
-            };
-            let is_direct = |s: &usize| self.stream_at(*s).is_some_and(|s| s.cache.is_direct());
-            let all = self.sharers(layers).into_iter().filter(is_direct);
-            all.map(|s| stream_ops(&s)).fold(0, u64::saturating_add)
+    /// Whether each operation of a stream that reaches a device becomes a request there, or a merge that the kernel
+    /// counts. `false` for an engine that joins operations, and for I/O through the page cache: the kernel then makes
+    /// larger requests without counting a merge. A file system may answer direct I/O from the page cache, which leaves
+    /// pages there.
+    pub(crate) fn submits_each_operation(&self, stream: usize) -> bool {
+        let Some(planned) = self.stream_at(stream) else { return false };
+        let all_targets = &self.record.header.plan.targets;
+        let is_file = |t: &usize| all_targets.get(*t).is_none_or(|t| t.role != Role::Device);
+        let files: Vec<usize> = planned.targets.iter().copied().filter(is_file).collect();
+        planned.cache.is_direct() && planned.engine != JOINING_ENGINE && self.new_pages(&files) == Some(0)
+    }
+
+    /// Returns a lower bound of the requests that the streams that share these layers made there. `all` is the flow of
+    /// this direction for all streams: each operation became one of its requests or merges. Leaves out a stream unless
+    /// [`Case::submits_each_operation`], and all of its bytes reached the layers.
+    pub(crate) fn least_requests_of_sharers(&self, kind: Kind, layers: &[&Layer], all: &BlockFlow) -> u64 {
+        let submitted = self.submitted(kind);
+        let sharers = self.sharers(layers);
+        let arrived = |stream: usize| self.submitted_to(stream, &submitted, layers).least;
+        // The kernel counts a submission twice if it was refused and repeated.
+        let in_all = sharers.iter().copied().chain([self.stream_index]).map(arrived);
+        if in_all.fold(0, u64::saturating_add) > all.bytes {
+            return 0;
+        }
+        let operations = |stream: usize| {
+            let issued = self.issued_by(stream, kind);
+            if arrived(stream) < issued.bytes || !self.submits_each_operation(stream) {
+                return 0;
+            }
+            // A short operation may have moved nothing.
+            issued.ops.saturating_sub(self.short_operations(stream, kind))
         };
-        Kind::MOVING.into_iter().map(arrived_ops).fold(0, u64::saturating_add)
+        sharers.into_iter().map(operations).fold(0, u64::saturating_add).saturating_sub(all.merges)
+    }
+
+    /// Returns the operations of a stream of the phase that moved fewer bytes than requested, over all runs.
+    fn short_operations(&self, stream: usize, kind: Kind) -> u64 {
+        let ends = self.runs.iter().flat_map(|ran| &ran.end.streams).filter(|end| end.stream == stream);
+        ends.filter_map(|end| Some(end.issued.get(&kind)?.short)).fold(0, u64::saturating_add)
     }
 
     /// Whether another stream of the phase writes or trims. The final sync covers all streams.

@@ -581,6 +581,94 @@ fn b01_and_b02_do_not_decide_if_merges_and_splits_may_belong_to_another_stream()
         snapshot.files.insert("/sys/block/vda/stat".into(), Ok(format!("{ios} {rest}")));
     }
     assert!(holds(&split, 0, CheckId::B02) && not_checked(&split, 1, CheckId::B02));
+    // On several devices, all merges may be at the one that got the fewest operations.
+    let mut spread = merged;
+    let place = &mut spread.header.hosts[0].places[0];
+    let (name, stat_file) = ("vdb".to_owned(), "/sys/block/vdb/stat".to_owned());
+    place.layers.push(Layer { name, stat_file: stat_file.clone(), ..place.layers[0].clone() });
+    place.tops.push(1);
+    for snapshot in spread.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert(stat_file.clone(), Ok("0 ".repeat(17)));
+    }
+    for id in [CheckId::B01, CheckId::B02] {
+        assert!(not_checked(&spread, 0, id), "{id}: {:?}", answer(&spread, 0, id));
+    }
+}
+
+#[test]
+fn b02_does_not_subtract_operations_of_a_sharer_that_became_fewer_requests_without_a_merge() {
+    // The first stream's operations are split in two. A sharer's operations share requests: its engine joins them, the file
+    // system reads ahead into the page cache, or they moved nothing.
+    let joined = Fixture { engine: "preadv", merged: 16, ..reads() };
+    let cached = Fixture { cached_share: 1.0, merged: 16, ..reads() };
+    let short = Fixture { short: 11_000, merged: 16, ..reads() };
+    let split = |sharer: &Fixture| {
+        let mut record = two_streams(&reads(), sharer);
+        let mut runs = 0;
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            runs += u64::from(snapshot.moment == Moment::Stop);
+            let text = snapshot.files["/sys/block/vda/stat"].clone().unwrap();
+            let (ios, rest) = text.split_once(' ').unwrap();
+            let ios = ios.parse::<u64>().unwrap() + runs * 11_000;
+            snapshot.files.insert("/sys/block/vda/stat".into(), Ok(format!("{ios} {rest}")));
+        }
+        record
+    };
+    for sharer in [joined, cached, short] {
+        let record = split(&sharer);
+        assert!(not_checked(&record, 0, CheckId::B02), "{:?}", answer(&record, 0, CheckId::B02));
+    }
+}
+
+#[test]
+fn b01_finds_merges_that_the_requests_of_other_streams_cannot_explain() {
+    use crate::checks::io_as_requested::requests::merge_some;
+    let merged = |part, sharer: &Fixture| merge_some(two_streams(&reads(), sharer), part);
+    let most = merged(0.9, &small(reads()));
+    let Ok(Answer::Finding(found)) = answer(&most, 0, CheckId::B01) else { panic!("silent") };
+    let sentence = "the device got requests of at least 39 KiB on average: the kernel merged at least 9.90 ";
+    assert!(found.severity == Severity::Relabels && found.sentence.contains(sentence), "{}", found.sentence);
+    let result = judge(&most, &Judging::default()).results.remove(0);
+    assert!(result.true_name.contains("merged to requests of at least 39 KiB"), "{}", result.true_name);
+    assert_eq!(severity(&merged(0.4, &small(reads())), 0, CheckId::B01), Some(Severity::Biases));
+    // The merges of two equal streams may all be those of the other one.
+    let equal = merged(0.5, &reads());
+    assert!(not_checked(&equal, 0, CheckId::B01) && not_checked(&equal, 1, CheckId::B01));
+    // The bytes at the device may be those of another process.
+    let uncounted = without_worker_counts(most);
+    assert!(not_checked(&uncounted, 0, CheckId::B01), "{:?}", answer(&uncounted, 0, CheckId::B01));
+    // Without a merge: the engine joins operations, or the file system reads ahead. The other stream made at least 11,000
+    // of the 11,687 requests.
+    let joined = Fixture { engine: "preadv", merged: 16, ..reads() };
+    let cached = Fixture { cached_share: 1.0, merged: 16, ..reads() };
+    for first in [joined, cached] {
+        let record = two_streams(&first, &reads());
+        assert_eq!(severity(&record, 0, CheckId::B01), Some(Severity::Relabels), "{first:?}");
+        assert!(holds(&record, 1, CheckId::B01), "{:?}", answer(&record, 1, CheckId::B01));
+    }
+}
+
+#[test]
+fn b05_finds_a_depth_that_the_queue_of_all_streams_cannot_hold() {
+    let record = two_streams(&Fixture { device_time_share: 0.1, ..reads() }, &small(reads()));
+    let Ok(Answer::Finding(found)) = answer(&record, 0, CheckId::B05) else { panic!("silent") };
+    assert!(found.sentence.contains("requests of all streams together"), "{}", found.sentence);
+    assert_eq!(found.severity, Severity::Relabels);
+    let deep = two_streams(&reads(), &small(reads()));
+    assert!(not_checked(&deep, 0, CheckId::B05), "{:?}", answer(&deep, 0, CheckId::B05));
+    // The queue is shallow because operations are merged, or because their bytes may be those of another process.
+    let merged = crate::checks::io_as_requested::requests::merge_some(record.clone(), 0.9);
+    assert!(
+        not_checked(&merged, 0, CheckId::B05) && not_checked(&without_worker_counts(record), 0, CheckId::B05)
+    );
+    // The stream ran for a quarter of the time. Over the whole run, the mean depth is 8.
+    let mut brief = two_streams(&Fixture { device_time_share: 0.95 / 4.0, ..reads() }, &small(reads()));
+    for end in brief.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
+        end.streams[0].window_ns /= 4;
+        end.streams[0].depth_ns /= 4;
+        end.workers[0].wall_ns /= 4;
+    }
+    assert!(not_checked(&brief, 0, CheckId::B05), "{:?}", answer(&brief, 0, CheckId::B05));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! the sum of latencies divided by the window must equal the mean operations in flight, which fathom counts separately.
 
 use super::layers_with_queues;
+use super::requests::least_shared_requests_per_op;
 use crate::checks::prelude::*;
 use crate::checks::{HEADROOM_BELOW, busiest_worker_cpu_share, waited_for_cpu};
 
@@ -33,6 +34,10 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
          the requested depth: the missing operations waited above the device. The device's depth comes \
          from its time-in-queue, corrected for merged requests. This rule applies to direct I/O of which \
          the device moved at least {ARRIVED_FROM} of the bytes.\n\
+         - If other streams use the device at the same time, its time-in-queue for all streams / this \
+         stream's time is an upper bound of the stream's depth at the device. Relabelled if even this bound \
+         is too low, otherwise not checked. The correction for merges then assumes that all merges belong to \
+         this stream.\n\
          - Does not apply at depth 1, or if a schedule, pauses or drains hold operations back."
     ),
     provoke: "`fathom run --rw randread --depth 32 --engine sync DIR`, or `--engine libaio --cache \
@@ -71,29 +76,54 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds("The queue was as deep as requested.", numbers);
     }
     // If fewer operations are in the device than in flight, the rest wait in a layer above it.
-    let device = case.device_io()?;
+    let tops = case.top_layers()?;
+    let is_shared = !case.sharers(&tops).is_empty();
+    let device = case.top_io_of_all_streams()?;
     let issued = case.issued_total();
-    let ms: f64 = case.runs.iter().map(|r| r.active_ns().map(|ns| ns as f64 / 1e6)).sum::<Known<f64>>()?;
     let total = device.total();
-    let device_depth = share(device.queue_ms as f64, ms);
-    numbers.extend(evidence([("device_depth_mean", device_depth)]));
+    // The time of all streams in the queue is an upper bound of this stream's time there.
+    let ns = if is_shared {
+        case.runs.iter().map(|r| least_active_ns(r, case.stream.delay_ns) as f64).sum()
+    } else {
+        case.runs.iter().map(|r| r.active_ns().map(|ns| ns as f64)).sum::<Known<f64>>()?
+    };
+    let device_depth = share(device.queue_ms as f64 * 1e6, ns);
+    numbers.extend(evidence([(
+        if is_shared { "device_depth_at_most" } else { "device_depth_mean" },
+        device_depth,
+    )]));
     // If the kernel merges neighbours, fewer and larger requests form the same queue.
-    let requests_per_op = share(total.ios as f64, issued.ops as f64).min(1.0);
-    let is_ours = share(total.bytes as f64, issued.bytes as f64) >= ARRIVED_FROM;
+    let requests_per_op = if is_shared {
+        least_shared_requests_per_op(case)?
+    } else {
+        share(total.ios as f64, issued.ops as f64).min(1.0)
+    };
+    let is_ours = is_shared || share(total.bytes as f64, issued.bytes as f64) >= ARRIVED_FROM;
     if is_ours && device_depth < REACHED_FROM * requested * requests_per_op {
         let sentence = format!(
             "Depth {requested:.0} was requested and {} operations were in flight on average, but the device \
-             saw only {} requests at a time.",
+             saw only {} requests{} at a time.",
             show_rate(reached),
-            show_rate(device_depth)
+            show_rate(device_depth),
+            if is_shared { " of all streams together" } else { "" }
         );
         // Operations above the device wait for the limit, and more operations would change nothing.
         let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biases);
-        let busy_share = case.busiest_share(&case.top_layers()?)?;
+        let busy_share = case.with_sharers().busiest_share(&tops)?;
         let fix = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { fix_above_device(case, busy_share) };
         return depth_finding(sentence, device_depth, fix, numbers);
     }
+    if is_shared {
+        return Err(case.why_shared()?);
+    }
     holds("The queue was as deep as requested.", numbers)
+}
+
+/// Returns a lower bound of the time in which operations of this stream could be in flight. Workers of other streams may
+/// run for longer.
+fn least_active_ns(ran: &CaseRun, delay_ns: u64) -> u64 {
+    let longest = ran.workers().map(|worker| worker.wall_ns).max().unwrap_or(0);
+    longest.saturating_sub(delay_ns).max(ran.stream.window_ns)
 }
 
 /// Returns the fix for operations that wait above the device. `busy_share` is the share of the time in which the busiest device was busy.

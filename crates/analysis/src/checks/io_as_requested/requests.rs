@@ -1,14 +1,16 @@
 //! Whether operations reached the device unchanged: B01 finds merged ones, B02 split ones, and B14 random I/O that is no
 //! longer random.
 //!
-//! Compares the operations with the requests that the device completed; if other streams share the
+//! Compares the operations with the requests that each device completed; if other streams share the
 //! device, the checks decide by bounds. B02 names the queue limit or the file fragments that
 //! explain a split. B14 compares the merges of random operations with those that chance makes in
 //! the span, and finds a seed that the previous session also used.
 
+use crate::case::{JOINING_ENGINE, whole_disk};
 use crate::checks::prelude::*;
 use crate::figures::traffic::FLOOR_IOS;
 use model::evidence::SECTOR_BYTES;
+use model::record::ThreadIo;
 use model::units::show_block;
 
 /// The device's requests are fathom's if the device's bytes and the issued bytes differ by no more than this share. A
@@ -20,44 +22,78 @@ fn incidental_requests(case: &Case) -> u64 {
     FLOOR_IOS.saturating_mul(case.runs.len() as u64)
 }
 
-/// The operations of one direction and the requests of the topmost devices, including warm-up and drain.
-struct Requests {
+/// The operations of one direction and the requests of a topmost device, including warm-up and drain. With operations
+/// of several sizes on several devices, also those of all devices together.
+struct Requests<'a> {
     kind: Kind,
-    issued: Amount,
+    /// The device; `None` for all devices of the stream together.
+    top: Option<&'a Layer>,
+    /// Lower and upper bound of the operations at the device. Both are the same for all devices together.
+    least_ops: u64,
+    most_ops: u64,
+    /// Mean bytes of an operation.
+    op_bytes: f64,
     device: BlockFlow,
+    /// The bytes that may belong to other processes.
+    others_bytes: u64,
 }
 
-impl Requests {
-    fn ops_per_request(&self) -> f64 {
-        share(self.issued.ops as f64, self.device.ios as f64)
+impl Requests<'_> {
+    /// Returns the name of the device in a sentence.
+    fn name(&self) -> &str {
+        self.top.map_or("the device", |top| &top.name)
     }
 
+    /// Returns a lower bound.
+    fn ops_per_request(&self) -> f64 {
+        share(self.least_ops as f64, self.device.ios as f64)
+    }
+
+    /// Returns a lower bound.
     fn requests_per_op(&self) -> f64 {
-        share(self.device.ios as f64, self.issued.ops as f64)
+        share(self.device.ios as f64, self.most_ops as f64)
+    }
+
+    /// Returns an upper bound. Includes the requests of other processes.
+    fn most_requests_per_op(&self) -> f64 {
+        self.device.ios as f64 / self.least_ops as f64
     }
 
     /// Returns a lower bound of fathom's requests: the bytes beyond the issued ones may all have been one-sector requests of
     /// other processes.
     fn least_own_requests(&self) -> u64 {
-        let others_bytes = self.device.bytes.saturating_sub(self.issued.bytes);
-        self.device.ios.saturating_sub(others_bytes / SECTOR_BYTES)
+        self.device.ios.saturating_sub(self.others_bytes / SECTOR_BYTES)
     }
 
     /// Returns the number of requests in addition to one for each operation.
     fn extra_requests(&self) -> u64 {
-        self.device.ios.saturating_sub(self.issued.ops)
+        self.device.ios.saturating_sub(self.most_ops)
     }
 
     fn own_requests_per_op(&self) -> f64 {
-        share(self.least_own_requests() as f64, self.issued.ops as f64)
-    }
-
-    fn op_bytes(&self) -> f64 {
-        share(self.issued.bytes as f64, self.issued.ops as f64)
+        share(self.least_own_requests() as f64, self.most_ops as f64)
     }
 
     fn request_bytes(&self) -> f64 {
         share(self.device.bytes as f64, self.device.ios as f64)
+    }
+
+    /// Returns why the ratios have different bounds; `None` if they are known.
+    fn why_unclear(&self) -> Option<String> {
+        let top = self.top.filter(|_| self.least_ops < self.most_ops)?;
+        Some(if self.others_bytes > 0 {
+            format!(
+                "other processes may have moved {} of the bytes of {}, so the number of operations there is \
+                 unknown",
+                show_bytes(self.others_bytes),
+                top.name
+            )
+        } else {
+            format!(
+                "operations of several sizes went to several devices, so their number on {} is unknown",
+                top.name
+            )
+        })
     }
 }
 
@@ -66,22 +102,22 @@ fn is_comparable(case: &Case) -> bool {
     case.on_device() && case.stream.cache.is_direct() && Kind::MOVING.iter().any(|k| case.does(*k))
 }
 
-/// Returns the requests of each direction of the job, or why a direction cannot be compared: the device's bytes differ from the
-/// issued ones by more than [`SAME_BYTES_WITHIN`].
+/// Returns the requests of each direction of the job on each device, or why they cannot be compared with the operations: the
+/// bytes of all devices differ from the issued ones by more than [`SAME_BYTES_WITHIN`], or those of a device may belong to other
+/// processes.
 ///
 /// # Errors
-/// Fails if the device was not counted.
-fn requests_by_kind(case: &Case) -> Known<Vec<Known<Requests>>> {
-    let all = case.device_io()?;
+/// Fails if a device was not counted.
+fn requests_by_kind<'a>(case: &Case<'a>) -> Known<Vec<Known<Requests<'a>>>> {
+    let (all, tops) = (case.device_io()?, case.top_layers()?);
+    let by_device = if tops.len() > 1 {
+        tops.iter().map(|top| Ok((*top, case.layer_io(&[*top])?))).collect::<Known<Vec<_>>>()?
+    } else {
+        Vec::new()
+    };
     let mut out = Vec::new();
     for kind in Kind::MOVING {
-        let (mut device, issued) = (flow_of(&all, kind), case.issued(kind));
-        if kind == Kind::Write && all.flushes().ios > 0 {
-            // The kernel counts a write that is followed by a flush twice, the second time without
-            // bytes, even if several writes share the flush. Therefore, up to one extra request per
-            // write is left out.
-            device.ios -= issued.ops.min(device.ios.saturating_sub(issued.ops));
-        }
+        let (device, issued) = (flow_without_flushes(&all, kind, case.issued(kind).ops), case.issued(kind));
         if issued.ops == 0 {
             continue;
         }
@@ -96,16 +132,75 @@ fn requests_by_kind(case: &Case) -> Known<Vec<Known<Requests>>> {
             )));
             continue;
         }
-        out.push(Ok(Requests { kind, issued, device }));
+        let op_bytes = share(issued.bytes as f64, issued.ops as f64);
+        let others_bytes = device.bytes.saturating_sub(issued.bytes);
+        let together = Requests {
+            kind,
+            top: None,
+            least_ops: issued.ops,
+            most_ops: issued.ops,
+            op_bytes,
+            device,
+            others_bytes,
+        };
+        // No operation is larger than the largest one, so if the mean is that large, all are.
+        let largest = u64::from(case.stream.access.largest_bytes()).max(1);
+        let is_one_size = issued.bytes == issued.ops.saturating_mul(largest);
+        let smallest = if is_one_size { largest } else { SECTOR_BYTES };
+        // The sum of several devices hides a device that merges and another one that splits. If the sum itself is too
+        // high, so is one of the devices.
+        if by_device.is_empty() || !is_one_size {
+            out.push(Ok(together));
+        }
+        let mut unclear_bytes = 0_u64;
+        for (top, stat) in &by_device {
+            let bytes = flow_of(stat, kind).bytes;
+            if bytes <= others_bytes {
+                unclear_bytes = unclear_bytes.saturating_add(bytes);
+                continue;
+            }
+            let (least_ops, most_ops) = ((bytes - others_bytes) / largest, bytes.div_ceil(smallest));
+            let device = flow_without_flushes(stat, kind, most_ops);
+            out.push(Ok(Requests {
+                kind,
+                top: Some(*top),
+                least_ops,
+                most_ops,
+                op_bytes,
+                device,
+                others_bytes,
+            }));
+        }
+        if unclear_bytes as f64 > SAME_BYTES_WITHIN * issued.bytes as f64 {
+            out.push(Err(format!(
+                "other processes may have moved {} of {}s, all bytes of some devices",
+                show_bytes(others_bytes),
+                kind.word()
+            )));
+        }
     }
     Ok(out)
 }
 
-/// Returns the direction with the highest ratio, and why another direction cannot be compared.
+/// Returns the requests of a direction, which had `ops` operations. The kernel counts a write that is followed by a flush
+/// twice, the second time without bytes, even if several writes share the flush. Therefore, leaves out up to one extra
+/// request per write.
+fn flow_without_flushes(stat: &BlockStat, kind: Kind, ops: u64) -> BlockFlow {
+    let mut flow = flow_of(stat, kind);
+    if kind == Kind::Write && stat.flushes().ios > 0 {
+        flow.ios -= ops.min(flow.ios.saturating_sub(ops));
+    }
+    flow
+}
+
+/// Returns the direction and device with the highest ratio, and why another one cannot be compared.
 ///
 /// # Errors
 /// Fails if no direction can be compared.
-fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<(Requests, Known<()>)> {
+fn worst_requests<'a>(
+    case: &Case<'a>,
+    ratio: impl Fn(&Requests<'a>) -> f64,
+) -> Known<(Requests<'a>, Known<()>)> {
     let (requests, completeness) = split_known(requests_by_kind(case));
     let worst = requests.into_iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     match worst {
@@ -114,54 +209,96 @@ fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<(Reque
     }
 }
 
-/// Upper bounds of merging and splitting for a stream that shares its devices. They assume that all merges belong to
-/// this stream, and that the other streams made as few requests as possible.
+/// Bounds of merging and splitting in one direction, for a stream that shares its devices.
 struct SharedBounds {
-    ops_per_request: f64,
-    requests_per_op: f64,
-    /// Merges at the device.
+    kind: Kind,
+    op_bytes: f64,
+    /// Whether the kernel counted the bytes as submitted by the stream's own workers, so that they are not those of
+    /// another process.
+    is_counted: bool,
+    /// Lower bound: the other streams made as few requests as possible. 0 unless `is_counted`.
+    least_ops_per_request: f64,
+    /// Upper bound: all merges belong to this stream. Infinite if not every merge is counted.
+    most_ops_per_request: f64,
+    /// Upper bound: the other streams made as few requests as possible.
+    most_requests_per_op: f64,
+    /// Merges at the devices.
     merges: u64,
-    merged_share: f64,
+    /// Upper bound: all merges belong to this stream.
+    most_merged_share: f64,
 }
 
-/// Returns the bounds for a stream that shares its devices, or `None` if it does not share them.
+/// Returns the bounds of each direction of a stream that shares its devices, and why another direction has none. `None` if the
+/// stream does not share them.
+///
+/// # Errors
+/// Fails if the device was not counted.
+fn shared_bounds(case: &Case) -> Known<Option<(Vec<SharedBounds>, Known<()>)>> {
+    let tops = case.top_layers()?;
+    if case.sharers(&tops).is_empty() {
+        return Ok(None);
+    }
+    let all = case.top_io_of_all_streams()?;
+    let counts_merges = case.submits_each_operation(case.stream_index);
+    let bounds_of = |kind: Kind| {
+        let (device, issued) = (flow_of(&all, kind), case.issued(kind));
+        let has_arrived = |bytes: u64| bytes as f64 >= (1.0 - SAME_BYTES_WITHIN) * issued.bytes as f64;
+        if !has_arrived(case.at_device(kind)?.least) {
+            return Err(case.why_shared()?);
+        }
+        let count: fn(&ThreadIo) -> u64 =
+            if kind == Kind::Read { |io| io.read_bytes } else { |io| io.write_bytes };
+        let is_counted = has_arrived(case.counted_by_workers(case.stream_index, count).least);
+        let ops = issued.ops as f64;
+        let most_requests = device.ios.saturating_sub(case.least_requests_of_sharers(kind, &tops, &device));
+        let least_requests = issued.ops.saturating_sub(device.merges) as f64;
+        let has_least = counts_merges && least_requests > 0.0;
+        // All merges or all extra requests may be at the device that got the fewest operations.
+        let is_one = tops.len() == 1;
+        Ok(SharedBounds {
+            kind,
+            op_bytes: share(issued.bytes as f64, ops),
+            is_counted,
+            least_ops_per_request: if is_counted { share(ops, most_requests as f64) } else { 0.0 },
+            most_ops_per_request: if has_least && (is_one || device.merges == 0) {
+                ops / least_requests
+            } else {
+                f64::INFINITY
+            },
+            most_requests_per_op: if is_one && most_requests > 0 {
+                most_requests as f64 / ops
+            } else {
+                f64::INFINITY
+            },
+            merges: device.merges,
+            most_merged_share: if is_one || device.merges == 0 { device.merges as f64 / ops } else { 1.0 },
+        })
+    };
+    let kinds = Kind::MOVING.into_iter().filter(|kind| case.issued(*kind).ops > 0);
+    let (bounds, completeness) = split_known(Ok(kinds.map(bounds_of).collect()));
+    if bounds.is_empty() {
+        return completeness.and(not_checked("no operation completed"));
+    }
+    Ok(Some((bounds, completeness)))
+}
+
+/// Returns a lower bound of the requests per operation of a stream that shares its devices. 0 if its operations may not have
+/// reached the devices.
 ///
 /// # Errors
 /// Fails if the device was not counted, or if the stream's bytes may not have reached it.
-fn shared_bounds(case: &Case) -> Known<Option<SharedBounds>> {
-    let tops = case.top_layers()?;
-    let sharers = case.sharers(&tops);
-    if sharers.is_empty() {
-        return Ok(None);
+pub(super) fn least_shared_requests_per_op(case: &Case) -> Known<f64> {
+    let (bounds, completeness) = shared_bounds(case)?.ok_or("no other stream uses the device")?;
+    completeness?;
+    if bounds.iter().any(|b| !b.is_counted) {
+        return Ok(0.0);
     }
-    let total = case.top_io_of_all_streams()?.total();
-    for kind in Kind::MOVING {
-        let (issued, seen) = (case.issued(kind).bytes as f64, case.at_device(kind)?);
-        if (seen.least as f64) < (1.0 - SAME_BYTES_WITHIN) * issued {
-            return Err(case.why_shared()?);
-        }
-    }
-    let ops = case.issued_total().ops;
-    let direct = case.direct_ops_of_sharers(&tops);
-    let own_requests_least = ops.saturating_sub(total.merges) as f64;
-    let sharers_requests_least = direct.saturating_sub(total.merges);
-    Ok(Some(SharedBounds {
-        ops_per_request: if own_requests_least > 0.0 {
-            ops as f64 / own_requests_least
-        } else {
-            f64::INFINITY
-        },
-        requests_per_op: share(total.ios.saturating_sub(sharers_requests_least) as f64, ops as f64),
-        merges: total.merges,
-        merged_share: share(total.merges as f64, ops as f64),
-    }))
+    Ok(1.0 / bounds.iter().map(|b| b.most_ops_per_request).fold(1.0, f64::max))
 }
 
 /// Above this number of operations per request, the device did not see the requested size. A busy scheduler causes 1.33
 /// in any sequential queue: of four operations it merges two with each other, which leaves three requests.
 const MERGED_ABOVE: f64 = 1.5;
-/// The engine that joins neighbouring operations into one call before the kernel sees them.
-const JOINING_ENGINE: &str = "preadv";
 /// At this number of operations per request or above, most operations share a request.
 const MERGED_RELABELLED_FROM: f64 = 2.0;
 
@@ -173,7 +310,10 @@ pub(super) const MERGED: Check = Check {
             `stat` file of the top device, both from the start of a run to its last completion. Only direct \
             I/O is checked.",
     formula: formula!(
-        "Operations / device requests, for each direction.\n\
+        "Operations / device requests, for each direction and device.\n\
+         - With several devices, the operations of a device are its bytes / the size of an operation, and the \
+         worst device counts. With operations of several sizes, their number on a device has bounds: a finding \
+         or `holds` needs both, or all devices together exceed the limit.\n\
          - Relabelled from {MERGED_RELABELLED_FROM}: most operations share a request.\n\
          - Biased above {MERGED_ABOVE}. Up to that, a scheduler merges a few neighbours in any sequential \
          queue.\n\
@@ -181,9 +321,16 @@ pub(super) const MERGED: Check = Check {
          because then they are not the same I/O.\n\
          - Not checked if the device moved more bytes than were issued, and these may be small requests of \
          other processes that hide merges.\n\
-         - If other streams use the device at the same time: holds if the ratio is at most {MERGED_ABOVE} \
-         even if all merges belong to this stream. Otherwise not checked. The engine preadv joins \
-         operations itself, so for it such a stream is never checked.",
+         - If other streams use the device at the same time, the ratio has bounds. The lower bound is \
+         operations / (device requests - the least possible requests of the other streams), and counts only \
+         if the kernel counted the bytes of the stream's own workers. The upper bound is operations / \
+         (operations - merges of the device).\n\
+         - The least possible requests are the direct operations that are certain to have reached the device - \
+         merges. They are 0 for a stream with the engine preadv, which joins operations, or if pages of its \
+         file entered the page cache.\n\
+         - With other streams: relabelled or biased if the lower bound exceeds the limit, holds if the upper \
+         bound is at most {MERGED_ABOVE}, otherwise not checked. There is no upper bound for the engine \
+         preadv, with pages in the page cache, or for merges on several devices.",
         same = Share(SAME_BYTES_WITHIN)
     ),
     provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted in \
@@ -201,54 +348,88 @@ pub(super) const MERGED: Check = Check {
 };
 
 fn check_merged(case: &Case) -> Known<Answer> {
-    if let Some(bound) = shared_bounds(case)? {
-        // If an engine joins neighbours itself, the kernel counts no merges.
-        if bound.ops_per_request > MERGED_ABOVE || case.stream.engine == JOINING_ENGINE {
-            return Err(case.why_shared()?);
-        }
-        let numbers = evidence([("ops_per_request_at_most", bound.ops_per_request)]);
-        return holds("Few or no operations were merged on their way to the device.", numbers);
+    if let Some((bounds, completeness)) = shared_bounds(case)? {
+        return check_merged_by_bounds(case, bounds, completeness);
     }
     let (worst, completeness) = worst_requests(case, Requests::ops_per_request)?;
     let numbers = evidence([
         ("ops_per_request", worst.ops_per_request()),
         ("request_bytes_mean", worst.request_bytes()),
-        ("operation_bytes_mean", worst.op_bytes()),
+        ("operation_bytes_mean", worst.op_bytes),
         ("merges", worst.device.merges as f64),
     ]);
     if worst.ops_per_request() <= MERGED_ABOVE {
         completeness?;
         // The kernel counts its own merges, but not what an engine joins.
-        let may_hide_merges = |requests: &Requests| {
-            let ops = requests.issued.ops;
-            let unmerged = if case.stream.engine == JOINING_ENGINE {
-                0
-            } else {
-                ops.saturating_sub(requests.device.merges)
-            };
-            ops as f64 > MERGED_ABOVE * requests.least_own_requests().max(unmerged) as f64
+        let may_hide_merges = |r: &Requests| {
+            let unmerged = r.least_ops.saturating_sub(r.device.merges) as f64;
+            let is_unmerged = case.stream.engine != JOINING_ENGINE
+                && r.least_ops > 0
+                && r.least_ops as f64 <= MERGED_ABOVE * unmerged;
+            !is_unmerged && r.most_ops as f64 > MERGED_ABOVE * r.least_own_requests() as f64
         };
         if let Some(hiding) = requests_by_kind(case)?.into_iter().flatten().find(may_hide_merges) {
-            return Err(format!(
-                "the device moved {} more than fathom issued, which may be requests of other processes that hide merges",
-                show_bytes(hiding.device.bytes.saturating_sub(hiding.issued.bytes))
-            ));
+            return Err(hiding.why_unclear().unwrap_or_else(|| {
+                format!(
+                    "the device moved {} more than fathom issued, which may be requests of other processes that \
+                     hide merges",
+                    show_bytes(hiding.others_bytes)
+                )
+            }));
         }
         return holds("Few or no operations were merged on their way to the device.", numbers);
     }
-    let is_relabelled = worst.ops_per_request() >= MERGED_RELABELLED_FROM;
+    let sizes = [worst.op_bytes, worst.request_bytes()];
+    merged_finding(case, worst.kind, worst.ops_per_request(), sizes, worst.name(), "", numbers)
+}
+
+/// Checks for merges if other streams use the device at the same time.
+fn check_merged_by_bounds(case: &Case, bounds: Vec<SharedBounds>, completeness: Known<()>) -> Known<Answer> {
+    let most = bounds.iter().map(|b| b.most_ops_per_request).fold(0.0, f64::max);
+    if most <= MERGED_ABOVE {
+        completeness?;
+        let numbers = evidence([("ops_per_request_at_most", most)]);
+        return holds("Few or no operations were merged on their way to the device.", numbers);
+    }
+    let is_certain = |b: &SharedBounds| b.most_ops_per_request.min(b.least_ops_per_request) > MERGED_ABOVE;
+    let merged = bounds.into_iter().filter(is_certain);
+    let worst = merged.max_by(|a, b| a.least_ops_per_request.total_cmp(&b.least_ops_per_request));
+    let Some(worst) = worst else { return Err(case.why_shared()?) };
+    let ratio = worst.least_ops_per_request;
+    let numbers = evidence([
+        ("ops_per_request_at_least", ratio),
+        ("operation_bytes_mean", worst.op_bytes),
+        ("merges", worst.merges as f64),
+    ]);
+    // Rounded down, because the size is a lower bound.
+    let sizes = [worst.op_bytes, (worst.op_bytes * ratio / 1024.0).floor() * 1024.0];
+    merged_finding(case, worst.kind, ratio, sizes, "the device", "at least ", numbers)
+}
+
+/// Returns the finding about `ratio` operations per request. `sizes` has the mean bytes of an operation and of a request.
+/// `bound` is empty, or `at least ` if the ratio and the size of a request are lower bounds.
+fn merged_finding(
+    case: &Case,
+    kind: Kind,
+    ratio: f64,
+    sizes: [f64; 2],
+    device: &str,
+    bound: &str,
+    numbers: Evidence,
+) -> Known<Answer> {
+    let [op_bytes, request_bytes] = sizes.map(round);
+    let about = if bound.is_empty() { "~" } else { bound };
+    let is_relabelled = ratio >= MERGED_RELABELLED_FROM;
     let only_disk = case.shared_layers().ok().filter(|disks| disks.len() == 1);
     let disk = only_disk.map_or_else(|| "DISK".to_owned(), |disks| layer_names(&disks));
     detail!(
         if is_relabelled { Severity::Relabels } else { Severity::Biases },
         numbers,
-        "The job requested operations of {}, but the device got requests of {} on average: {} {} \
-         neighbouring {}s into each.",
-        round(worst.op_bytes()),
-        round(worst.request_bytes()),
+        "The job requested operations of {op_bytes}, but {device} got requests of {bound}{request_bytes} on \
+         average: {} {bound}{} neighbouring {}s into each.",
         if case.stream.engine == JOINING_ENGINE { "the engine joined" } else { "the kernel merged" },
-        show_rate(worst.ops_per_request()),
-        worst.kind.word()
+        show_rate(ratio),
+        kind.word()
     )
     .with_fix(if case.stream.engine == JOINING_ENGINE {
         "Submit operations one at a time (`--batch 1`), or use the size that the device really got as --bs."
@@ -257,8 +438,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
         MERGED.fix.replace("DISK", &disk)
     })
     .relabelled(
-        is_relabelled
-            .then(|| Rename::Condition(format!("merged to requests of ~{}", round(worst.request_bytes())))),
+        is_relabelled.then(|| Rename::Condition(format!("merged to requests of {about}{request_bytes}"))),
     )
     .found()
 }
@@ -283,7 +463,10 @@ pub(super) const SPLIT: Check = Check {
             start of a run to its last completion. Also `max_sectors_kb` and `max_hw_sectors_kb` of its \
             queue, and the map of the file's extents.",
     formula: formula!(
-        "Device requests / operations, for each direction.\n\
+        "Device requests / operations, for each direction and device.\n\
+         - With several devices, the operations of a device are its bytes / the size of an operation, and the \
+         worst device counts. With operations of several sizes, their number on a device has bounds: a finding \
+         or `holds` needs both, or all devices together exceed the limit.\n\
          - Biased above {SPLIT_ABOVE} if the cause is known: `max_sectors_kb` is smaller than the largest \
          operation, or the file's extents are shorter than ten operations on average. Up to a tenth of the \
          operations may cross a border of longer extents.\n\
@@ -294,7 +477,8 @@ pub(super) const SPLIT: Check = Check {
          - Not checked if the extra requests may be those of a journal (up to {FLOOR_IOS} per run).\n\
          - Not checked if the bytes of the device and of the operations differ by more than {same}.\n\
          - If other streams use the device at the same time: holds if the ratio is at most {SPLIT_ABOVE} \
-         even if these streams made as few requests as possible. Otherwise not checked.",
+         even if these streams made as few requests as possible (see B01). Otherwise not checked. With several \
+         devices, not checked.",
         same = Share(SAME_BYTES_WITHIN)
     ),
     provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: \
@@ -312,43 +496,53 @@ pub(super) const SPLIT: Check = Check {
 };
 
 fn check_split(case: &Case) -> Known<Answer> {
-    if let Some(bound) = shared_bounds(case)? {
-        if bound.requests_per_op > SPLIT_ABOVE {
+    if let Some((bounds, completeness)) = shared_bounds(case)? {
+        let most = bounds.iter().map(|b| b.most_requests_per_op).fold(0.0, f64::max);
+        if most > SPLIT_ABOVE {
             return Err(case.why_shared()?);
         }
-        let numbers = evidence([("requests_per_op_at_most", bound.requests_per_op)]);
+        completeness?;
+        let numbers = evidence([("requests_per_op_at_most", most)]);
         return holds("The device got hardly more requests than operations.", numbers);
     }
-    let (worst, completeness) = worst_requests(case, Requests::requests_per_op)?;
+    let (worst, completeness) = worst_requests(case, Requests::most_requests_per_op)?;
     let numbers = |requests: &Requests| {
         evidence([
             ("requests_per_op", requests.requests_per_op()),
-            ("operation_bytes_mean", requests.op_bytes()),
+            ("operation_bytes_mean", requests.op_bytes),
             ("request_bytes_mean", requests.request_bytes()),
         ])
     };
-    if worst.requests_per_op() <= SPLIT_ABOVE {
+    if worst.most_requests_per_op() <= SPLIT_ABOVE {
         completeness?;
         return holds("The device got hardly more requests than operations.", numbers(&worst));
     }
-    let extra_requests = worst.extra_requests();
-    let by_limit = split_by_queue_limit(case);
-    let is_certain = by_limit.is_some();
     // A journal or other processes in one direction must not hide a split in the other direction.
     let incidental = incidental_requests(case);
     let is_split = |r: &Requests| r.requests_per_op() > SPLIT_ABOVE && r.extra_requests() > incidental;
-    let ratio = if is_certain { Requests::requests_per_op } else { Requests::own_requests_per_op };
-    let split = split_known(requests_by_kind(case)).0.into_iter().filter(is_split);
-    let Some(worst) = split.max_by(|a, b| ratio(a).total_cmp(&ratio(b))) else {
-        return Err(format!(
-            "the device did too few extra requests ({extra_requests}) to distinguish splitting from a journal; \
-             measure for longer"
-        ));
+    let by_limit = |r: &Requests| split_by_queue_limit(case, r.top);
+    let cause_of = |r: &Requests| by_limit(r).or_else(|| split_by_extents(case, r));
+    let limit_of = |r: &Requests| if cause_of(r).is_some() { SPLIT_ABOVE } else { UNEXPLAINED_ABOVE };
+    let is_found = |r: &Requests| by_limit(r).is_some() || r.own_requests_per_op() > limit_of(r);
+    let ratio = |r: &Requests| {
+        if by_limit(r).is_some() { r.requests_per_op() } else { r.own_requests_per_op() }
     };
-    let per_op = worst.requests_per_op();
-    let known_cause = by_limit.or_else(|| split_by_extents(case, &worst));
-    let limit = if known_cause.is_some() { SPLIT_ABOVE } else { UNEXPLAINED_ABOVE };
-    if !is_certain && worst.own_requests_per_op() <= limit {
+    let split = split_known(requests_by_kind(case)).0.into_iter().filter(is_split);
+    let order =
+        |a: &Requests, b: &Requests| is_found(a).cmp(&is_found(b)).then(ratio(a).total_cmp(&ratio(b)));
+    let Some(split) = split.max_by(order) else {
+        let is_unclear = worst.requests_per_op() <= SPLIT_ABOVE;
+        let unclear = worst.why_unclear().filter(|_| is_unclear);
+        return Err(unclear.unwrap_or_else(|| {
+            format!(
+                "the device did too few extra requests ({}) to distinguish splitting from a journal; measure for \
+                 longer",
+                worst.extra_requests()
+            )
+        }));
+    };
+    let (worst, per_op, known_cause) = (&split, split.requests_per_op(), cause_of(&split));
+    if !is_found(worst) {
         let unexplained = if known_cause.is_none() {
             ", which neither its max_sectors_kb nor the file's extents explain"
         } else {
@@ -366,22 +560,29 @@ fn check_split(case: &Case) -> Known<Answer> {
     });
     detail!(
         Severity::Biases,
-        numbers(&worst),
-        "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and the \
+        numbers(worst),
+        "Each {} of {} became {} requests to {}{cause}: its latency is that of the group, and the \
          device's queue is deeper than requested.",
         worst.kind.word(),
-        show_bytes(worst.op_bytes() as u64),
-        show_rate(per_op)
+        show_bytes(worst.op_bytes as u64),
+        show_rate(per_op),
+        worst.name()
     )
     .with_fix(fix)
     .found()
 }
 
-/// Returns the cause and the fix if a queue takes only requests that are smaller than the
-/// operations; otherwise `None`.
-fn split_by_queue_limit(case: &Case) -> Option<(String, String)> {
+/// Returns the cause and the fix if a queue takes only requests that are smaller than the operations; otherwise `None`.
+/// `top` is the device that got the operations, or `None` for any device of the stream.
+fn split_by_queue_limit<'a>(case: &Case<'a>, top: Option<&'a Layer>) -> Option<(String, String)> {
     let largest = u64::from(case.stream.access.largest_bytes());
-    for layer in case.shared_layers().unwrap_or_default() {
+    let disks = match top {
+        Some(top) => {
+            case.places().find(|p| p.layers.contains(top)).map(|p| whole_disk(p, top)).into_iter().collect()
+        }
+        None => case.shared_layers().unwrap_or_default(),
+    };
+    for layer in disks {
         let Ok(limit) = layer.queue_number("max_sectors_kb").map(|kb| kb.saturating_mul(1024)) else {
             continue;
         };
@@ -402,7 +603,7 @@ fn split_by_queue_limit(case: &Case) -> Option<(String, String)> {
 /// Returns the cause and the fix if the file's extents are small; otherwise `None`.
 fn split_by_extents(case: &Case, requests: &Requests) -> Option<(String, String)> {
     // One operation in ten crosses a border if a piece is ten operations long.
-    let ten_operations_bytes = (requests.op_bytes() as u64).saturating_mul(10);
+    let ten_operations_bytes = (requests.op_bytes as u64).saturating_mul(10);
     let has_short_pieces = |e: &Extents| e.count > 1 && e.span_bytes / e.count < ten_operations_bytes;
     split_known(case.extents()).0.iter().any(has_short_pieces).then(|| {
         let fix = "Let fathom make its own file on a file system with more contiguous free space.";
@@ -422,8 +623,9 @@ pub(super) const NOT_RANDOM: Check = Check {
             the orders `uniform` and `once` with direct I/O. If you gave a seed, also the seed, \
             the file and the access settings of the newest stored session of that path.",
     formula: formula!(
-        "Merged share = merges / (merges + requests). Chance explains 2 x depth / blocks of the span: the \
-         odds that an operation meets a neighbour among the others in flight.\n\
+        "Merged share = merges / (merges + requests), for each direction and device. Chance explains 2 x \
+         depth / blocks of the span: the odds that an operation meets a neighbour among the others in \
+         flight.\n\
          - Biased if the merged share is more than {MERGED_BEYOND_CHANCE} above what chance explains, and \
          there were more than {FLOOR_IOS} merges per run, which a journal may cause.\n\
          - Biased if the previous session drew the same offsets: the same seed, file, span, sizes and \
@@ -463,11 +665,15 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let (chance, incidental) = (odds_of_neighbour(case), incidental_requests(case));
-    if let Some(bound) = shared_bounds(case)? {
-        if bound.merged_share > MERGED_BEYOND_CHANCE + chance && bound.merges > incidental {
+    if let Some((bounds, completeness)) = shared_bounds(case)? {
+        let may_be_merged =
+            |b: &SharedBounds| b.most_merged_share > MERGED_BEYOND_CHANCE + chance && b.merges > incidental;
+        if bounds.iter().any(may_be_merged) {
             return Err(case.why_shared()?);
         }
-        let numbers = evidence([("merged_share_at_most", bound.merged_share)]);
+        completeness?;
+        let most = bounds.iter().map(|b| b.most_merged_share).fold(0.0, f64::max);
+        let numbers = evidence([("merged_share_at_most", most)]);
         return holds("Random offsets reached the device as random I/O.", numbers);
     }
     let merged = |r: &Requests| share(r.device.merges as f64, r.device.merges as f64 + r.device.ios as f64);
@@ -784,4 +990,93 @@ fn a_few_odd_requests_of_one_direction_hide_no_finding_about_the_other() {
         let unclear = SPLIT.answer(&mixed([4, 20_000], [12, writes], [0, 0]));
         assert!(unclear.as_ref().is_err_and(|why| why.contains("too few")), "{unclear:?}");
     }
+}
+
+/// A record of reads on two disks. `issued` has the operations of each run and the size in the plan. Each disk has its reads of
+/// 4 KiB, requests and merges of each run.
+#[cfg(test)]
+fn on_two_disks(issued: [u64; 2], disks: [[u64; 3]; 2]) -> model::record::Record {
+    let block_bytes = issued[1] as u32;
+    let mut record = Fixture { block_bytes, ..Fixture::honest() }.record();
+    let place = &mut record.header.hosts[0].places[0];
+    let (name, stat_file) = ("vdb".to_owned(), "/sys/block/vdb/stat".to_owned());
+    place.layers.push(Layer { name, stat_file, number: "254:16".into(), ..place.layers[0].clone() });
+    place.tops.push(1);
+    let mut runs = 0;
+    for run in &mut record.runs {
+        for stream in run.end.iter_mut().flat_map(|end| &mut end.streams) {
+            let reads = stream.issued.get_mut(&Kind::Read).unwrap();
+            (reads.ops, reads.bytes) = (issued[0], issued[0] * 4096);
+        }
+        for snapshot in &mut run.evidence {
+            runs += u64::from(snapshot.moment == Moment::Stop);
+            for (disk, [ops, ios, merges]) in ["vda", "vdb"].iter().zip(disks.map(|d| d.map(|n| n * runs))) {
+                let text = format!("{ios} {merges} {} 0 0 0 0 0 0 0 0 0 0 0 0 0 0", ops * 8);
+                snapshot.files.insert(format!("/sys/block/{disk}/stat"), Ok(text));
+            }
+        }
+    }
+    record
+}
+
+#[test]
+fn of_several_devices_the_worst_one_counts() {
+    let found = |check: &Check, record: &model::record::Record| match check.answer(record) {
+        Ok(Answer::Finding(found)) => found.sentence,
+        other => panic!("{other:?}"),
+    };
+    // The first disk merges 7.5 operations into a request, the other one splits each operation. Together they made 0.94
+    // requests per operation.
+    let disks = [[5_700, 760, 4_940], [4_300, 8_600, 0]];
+    let mut record = on_two_disks([10_000, 4096], disks);
+    let merged = found(&MERGED, &record);
+    assert!(merged.contains("vda got requests of 30 KiB") && merged.contains("merged 7.5"), "{merged}");
+    let split = found(&SPLIT, &record);
+    assert!(split.contains("became 2.00 requests to vdb: its latency"), "{split}");
+    // Only the limit of the disk that splits is a cause.
+    for (disk, is_cause) in [(0, false), (1, true)] {
+        let layers = &mut record.header.hosts[0].places[0].layers;
+        layers.iter_mut().for_each(|l| drop(l.queue.insert("max_sectors_kb".into(), "1280".into())));
+        layers[disk].queue.insert("max_sectors_kb".into(), "2".into());
+        let sentence = found(&SPLIT, &record);
+        assert_eq!(sentence.contains("vdb takes at most 2 KiB"), is_cause, "{sentence}");
+        assert!(!sentence.contains("vda takes"), "{sentence}");
+    }
+    // A hundredth and a half of all reads were merged, but 15 % of those on the second disk.
+    let merges = on_two_disks([10_000, 4096], [[9_000, 9_000, 0], [1_000, 850, 150]]);
+    assert_eq!(NOT_RANDOM.severity(&merges), Some(Severity::Biases));
+    // Equal disks, and a second disk with a few reads of other processes.
+    for others in [[4_300, 4_300, 0], [30, 30, 0]] {
+        let record = on_two_disks(
+            [5_700 + if others[0] > 30 { others[0] } else { 0 }, 4096],
+            [[5_700, 5_700, 0], others],
+        );
+        for check in [&MERGED, &SPLIT, &NOT_RANDOM] {
+            assert!(
+                matches!(check.answer(&record), Ok(Answer::Holds(..))),
+                "{others:?} {:?}",
+                check.answer(&record)
+            );
+        }
+    }
+    // Other processes may have made nearly all requests to the second disk.
+    let foreign = SPLIT.answer(&on_two_disks([10_000, 4096], [[9_970, 9_970, 0], [400, 800, 0]]));
+    assert!(foreign.as_ref().is_err_and(|why| why.contains("other processes")), "{foreign:?}");
+}
+
+#[test]
+fn operations_of_several_sizes_on_several_devices_have_bounds() {
+    let of_sizes = |disks| on_two_disks([10_000, 8192], disks);
+    let hidden = of_sizes([[5_700, 3_800, 1_900], [4_300, 6_200, 0]]);
+    for check in [&MERGED, &SPLIT] {
+        let why = check.answer(&hidden);
+        assert!(why.as_ref().is_err_and(|why| why.contains("several sizes")), "{why:?}");
+    }
+    // Without merges, the sizes do not matter. Nor do they if all devices together merge or split.
+    let plain = MERGED.answer(&of_sizes([[5_700, 5_700, 0], [4_300, 4_300, 0]]));
+    assert!(matches!(plain, Ok(Answer::Holds(..))), "{plain:?}");
+    let merged = of_sizes([[5_700, 2_850, 2_850], [4_300, 2_150, 2_150]]);
+    assert_eq!(MERGED.severity(&merged), Some(Severity::Relabels));
+    let split = of_sizes([[5_700, 11_400, 0], [4_300, 8_600, 0]]);
+    assert_eq!(SPLIT.severity(&split), Some(Severity::Biases));
 }
