@@ -238,7 +238,7 @@ fn reads_do_not_apply_and_dirty_pages_suffice_without_counters() {
 fn small_random_writes_that_changed_pages_in_memory_are_counted() {
     let at = |block_bytes, delivered| {
         let cache = model::job::Cache::Buffered;
-        Fixture { block_bytes, delivered, cache, ..Fixture::honest_write() }.record()
+        Fixture { block_bytes, cache, delivered, ..Fixture::honest_write() }.record()
     };
     let Ok(Answer::Finding(found)) = WRITES_STILL_IN_RAM.answer(&at(512, 1.0)) else { panic!("silent") };
     assert!(
