@@ -205,7 +205,7 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
     let clock = record::Clock { name: clock.name().into(), reason, cost_ps: clock.cost_ps() };
 
     let snapshots = SnapshotReader::new(root.clone(), &machine, Instant::now());
-    let handle = || file.as_ref().ok().map(|file| (file, 0..u64::MAX));
+    let handle = || file.as_ref().ok().map(|file| (file, 0..u64::MAX, Vec::new()));
     let before = Processes::sample(&root);
     let start = snapshots.take(Moment::IdleStart, &[handle()], false);
     std::thread::sleep(watch_duration());
@@ -474,6 +474,7 @@ mod observation_tests {
             backing: None,
             room: Some(Ok(Room { total_bytes: 100 << 30, free_bytes: 50 << 30 })),
             probe: None,
+            regions: Vec::new(),
         };
         let end =
             Snapshot { moment: Moment::IdleEnd, at_ns: 3_000_000_000, files: files(), targets: vec![target] };

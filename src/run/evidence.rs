@@ -1,6 +1,7 @@
 //! Evidence in addition to the workers' own counts.
 //!
-//! 1. Snapshots of counters and file states go to the session file; a probe reads single blocks of each target.
+//! 1. Snapshots of counters and file states go to the session file; a probe reads single blocks of each target. If streams touch different
+//!    regions of a target, each region has extents and a probe of its own.
 //! 2. [`StallWatchdog`] detects that all of fathom or a single worker was stopped. Its thread sleeps for about 10 ms at
 //!    a time. If the thread wakes up much later than requested without having waited for a CPU, the whole process was stopped (stop
 //!    signal, freezer, paused machine). After each sleep the thread reads the state, tracer and wait channel of the next few workers in
@@ -27,7 +28,7 @@ use machine::threads::numbered;
 use model::captured::Origin;
 use model::evidence::{Moment, Probe, Snapshot};
 use model::histogram::Histogram;
-use model::job::{Cache, Kind, Phase, ReplayPace};
+use model::job::{Cache, Kind, Phase, ReplayPace, Stream};
 use model::plan::{InjectedFault, Role};
 use model::record::{AtDriver, Frame, Stops, StreamEnd, WorkerStates};
 use model::units::show_counted;
@@ -45,28 +46,58 @@ use trace::row::Task;
 /// because a probe would leave pages in the cache.
 const PAGE_CACHED_ATTRIBUTES: [&str; 2] = ["journal_data", "compressed"];
 
+/// Maximum number of regions of a target with a state of their own in a snapshot. A probe of a region takes up to 0.5 s.
+const MAX_REGIONS: usize = 16;
+
 impl Measurement {
-    /// Takes a snapshot and appends it to the session file.
-    pub(super) fn store_snapshot(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
-        self.store_snapshot_unless_dead(moment, false, extents)
+    /// Takes a snapshot and appends it to the session file. With `stored`, also reads how files are stored; see
+    /// [`Self::measured_regions`].
+    pub(super) fn store_snapshot(
+        &mut self,
+        moment: Moment,
+        stored: Option<&Phase>,
+    ) -> Result<Snapshot, Failure> {
+        self.store_snapshot_unless_dead(moment, false, stored)
     }
 
-    /// The open targets, each with one range that contains all bytes that streams touch; `None` for
-    /// a target that is not open.
-    pub(super) fn measured_regions(&self) -> Vec<Option<MeasuredRegion<'_>>> {
-        let region = |index: usize| {
-            let mine = self.plan.streams().filter(|s| s.targets.contains(&index));
-            let regions = mine.map(|s| span(s.access.offset_bytes, s.access.span_bytes, u64::MAX));
-            regions.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..u64::MAX)
+    /// The open targets, each with one range that contains all bytes that streams of the plan touch, and the different
+    /// regions of `streams`; `None` for a target that is not open.
+    pub(super) fn measured_regions<'s>(
+        &self,
+        streams: impl Iterator<Item = &'s Stream>,
+    ) -> Vec<Option<MeasuredRegion<'_>>> {
+        let streams: Vec<_> = streams.collect();
+        let regions = |index: usize| {
+            let whole = self.plan.region(index, self.plan.streams()).unwrap_or(0..u64::MAX);
+            let mut own: Vec<_> = streams
+                .iter()
+                .filter(|s| s.targets.contains(&index))
+                .map(|s| s.access.region())
+                .filter(|region| !self.plan.is_same_region(index, region, &whole))
+                .collect();
+            own.sort_by_key(|region| (region.end - region.start, region.start));
+            own.dedup();
+            own.truncate(MAX_REGIONS);
+            (whole, own)
         };
         let open = self.targets.iter().map(OpenTarget::handle).enumerate();
-        open.map(|(index, file)| Some((file?, region(index)))).collect()
+        open.map(|(index, file)| {
+            let (file, (whole, own)) = (file?, regions(index));
+            Some((file, whole, own))
+        })
+        .collect()
     }
 
-    /// Takes the snapshot after preparation, with a probe of the stored data.
+    /// Takes the snapshot after preparation, with probes of the stored data.
     pub(super) fn store_prepared(&mut self) -> Result<(), Failure> {
-        let mut snapshot = self.snapshots.take(Moment::AfterPrepare, &self.measured_regions(), true);
+        let regions = self.measured_regions(self.plan.streams());
+        let mut snapshot = self.snapshots.take(Moment::AfterPrepare, &regions, true);
         for (index, state) in snapshot.targets.iter_mut().enumerate().filter(|_| !self.is_stopped()) {
+            // The regions are probed by size, because a probe leaves its blocks in a cache below the target: the 64 blocks
+            // of a small region are few blocks of a larger one.
+            for region in state.regions.iter_mut().take_while(|_| !self.is_stopped()) {
+                region.probe = self.probe_region(index, region.first_byte..region.end_byte);
+            }
             state.probe = self.probe(index);
         }
         self.last_run.evidence.push(snapshot.clone());
@@ -93,30 +124,49 @@ impl Measurement {
     }
 
     /// Takes a snapshot as [`Self::store_snapshot`] does, but without the targets after a failure, because they may no longer answer. With
-    /// `extents`, also reads how files are stored; this flushes files that were written.
+    /// `stored`, also reads how files are stored, in the regions of the phase's streams; this flushes files that were written.
     pub(super) fn store_snapshot_unless_dead(
         &mut self,
         moment: Moment,
         failed: bool,
-        extents: bool,
+        stored: Option<&Phase>,
     ) -> Result<Snapshot, Failure> {
-        let parts = if failed { Vec::new() } else { self.measured_regions() };
-        let snapshot = self.snapshots.take(moment, &parts, extents && !failed);
+        let streams = stored.map_or(&[][..], |phase| &phase.streams);
+        let parts = if failed { Vec::new() } else { self.measured_regions(streams.iter()) };
+        let snapshot = self.snapshots.take(moment, &parts, stored.is_some() && !failed);
         self.session.append(&Frame::Evidence(Box::new(snapshot.clone())))?;
         Ok(snapshot)
     }
 
-    /// Probes a target; `None` if no stream reads it.
+    /// Probes the range of a target that contains all bytes that streams read; `None` if no stream reads it.
     fn probe(&self, index: usize) -> Option<Known<Probe>> {
+        // The gap between two streams' ranges is probed too.
+        self.probe_range(index, self.region_read(index)?)
+    }
+
+    /// Probes a region of a target; `None` if no stream reads exactly these bytes, or if [`Self::probe`] reads them.
+    fn probe_region(&self, index: usize, region: Range<u64>) -> Option<Known<Probe>> {
+        let mut reading = self.plan.streams().filter(|s| s.targets.contains(&index) && s.access.reads());
+        let is_read = reading.any(|s| s.access.region() == region);
+        if !is_read || self.plan.is_same_region(index, &region, &self.region_read(index)?) {
+            return None;
+        }
+        self.probe_range(index, region)
+    }
+
+    /// Returns the range of a target that contains all bytes that streams read; `None` if no stream reads it.
+    fn region_read(&self, index: usize) -> Option<Range<u64>> {
+        self.plan.region(index, self.plan.streams().filter(|s| s.access.reads()))
+    }
+
+    /// Probes a range of a target, up to the end of the target; `None` if the target has no bytes.
+    fn probe_range(&self, index: usize, range: Range<u64>) -> Option<Known<Probe>> {
         let ready = &self.targets[index];
         if self.plan.targets[index].role == Role::None {
             return None;
         }
-        let reading = self.plan.streams().filter(|s| s.targets.contains(&index) && s.access.reads());
-        let spans = reading.map(|s| span(s.access.offset_bytes, s.access.span_bytes, ready.bytes()));
-        // The gap between two streams' ranges is probed too.
-        let span = spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
-        let span = ready.pieces().and_then(Pieces::largest).unwrap_or(span);
+        let within = range.start.min(ready.bytes())..range.end.min(ready.bytes());
+        let range = ready.pieces().and_then(Pieces::largest).unwrap_or(within);
         if let Some(why) = self.cached_anyway(index) {
             return Some(Err(why));
         }
@@ -124,7 +174,7 @@ impl Measurement {
         let refused =
             "the target cannot be opened for direct reads, and buffered reads would fill the page cache";
         let file = ready.open(&self.root, Cache::Direct, false).map_err(|_| refused.to_owned());
-        Some(file.and_then(|file| machine::probe::probe_latency(file, span, ready.align(), seed)))
+        Some(file.and_then(|file| machine::probe::probe_latency(file, range, ready.align(), seed)))
     }
 
     /// Returns why direct reads of a target would fill the page cache; `None` if they do not.
@@ -138,12 +188,6 @@ impl Measurement {
         let found = attributes.into_iter().find(|a| PAGE_CACHED_ATTRIBUTES.contains(&a.as_str()))?;
         Some(format!("{through}: the file has the attribute {found}"))
     }
-}
-
-/// The range of bytes of a target that a stream touches.
-fn span(offset_bytes: u64, span_bytes: u64, target_bytes: u64) -> Range<u64> {
-    let start = offset_bytes.min(target_bytes);
-    start..start.saturating_add(span_bytes).min(target_bytes)
 }
 
 /// A sleep that ends at least this late is a stall, not counting the time that the thread waited
@@ -444,13 +488,6 @@ pub(crate) fn is_worker_of(task: &Task, pid: u32) -> bool {
     let number =
         |prefix: &str| task.name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
     (number("fathom-") || number("iou-wrk-")) && task.pid.is_none_or(|of| of == pid)
-}
-
-#[test]
-fn a_span_ends_with_its_target() {
-    assert_eq!(span(4096, u64::MAX, 1 << 20), 4096..1 << 20);
-    assert_eq!(span(4096, 8192, 1 << 20), 4096..12_288);
-    assert!(span(2 << 20, 4096, 1 << 20).is_empty());
 }
 
 #[test]

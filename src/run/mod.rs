@@ -450,7 +450,7 @@ impl Measurement {
             self.interval_series.push(Vec::new());
         }
         self.session.append(&Frame::RunStart(start.clone()))?;
-        let first = self.store_snapshot(Moment::Start, true)?;
+        let first = self.store_snapshot(Moment::Start, Some(&phase))?;
         self.op_log.begin(&self.plan, &start, done + 1);
         let before = self.cpu_ns();
         let opened = collector::open(&mut workers, begin);
@@ -471,7 +471,8 @@ impl Measurement {
         let failure = failure.or_else(|| self.op_log.full_reason());
         notes.extend(self.take_outcomes(&phase, &outcomes));
         let writes = phase.streams.iter().any(Stream::changes_targets);
-        let last = self.store_snapshot_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
+        let last =
+            self.store_snapshot_unless_dead(Moment::Stop, failure.is_some(), (!writes).then_some(&phase))?;
         let mut workers = Vec::new();
         for (id, outcome) in outcomes {
             collector.add_outcome(id, &outcome);
@@ -557,12 +558,12 @@ impl Measurement {
         self.evict_and_wait(None);
         self.live.step("watching the machine before the first run", self.remaining());
         let before = Processes::sample(&self.root);
-        let start_of_idle = self.store_snapshot(Moment::IdleStart, false)?;
+        let start_of_idle = self.store_snapshot(Moment::IdleStart, None)?;
         let start = Instant::now();
         while start.elapsed() < limit && !self.is_stopped() {
             std::thread::sleep(Duration::from_millis(50).min(limit));
         }
-        let mut end_of_idle = self.snapshots.take(Moment::IdleEnd, &self.measured_regions(), false);
+        let mut end_of_idle = self.snapshots.take(Moment::IdleEnd, &self.measured_regions([].iter()), false);
         let moved =
             before.and_then(|before| Ok(moved_most(&Processes::sample(&self.root)?.busy_since(&before))));
         end_of_idle.files.insert(NEIGHBOURS.into(), moved);

@@ -416,7 +416,7 @@ impl Measurement {
         }
         // If no target has a file, nothing was synced, and the engine's clock may differ from the machine's.
         let took = if synced { start.elapsed().as_nanos() as u64 } else { 0 };
-        self.store_snapshot(Moment::Synced, true)?;
+        self.store_snapshot(Moment::Synced, Some(phase))?;
         Ok(SyncOutcome { took_ns: failures.is_empty().then_some(took), failures })
     }
 

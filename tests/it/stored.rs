@@ -70,6 +70,35 @@ fn zeros_do_not_count_as_data_and_filled_files_do() {
 }
 
 #[test]
+fn each_stream_is_judged_by_the_blocks_of_its_own_region() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::shared();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    // Never written: less than 1 % of the file, but all of the first stream's region.
+    disk.sh("fallocate -l 512k data && head -c 64M /dev/urandom >> data && sync");
+    let (file, job) = (disk.dir.join("data"), stage.path("regions.toml"));
+    let text = format!(
+        "name = \"two\"\ntime = \"300ms\"\nwarmup = \"0s\"\nruns = 1\ntarget = \"{}\"\nbs = \"4k\"\n\
+         [[stream]]\nname = \"unwritten\"\nrw = \"write\"\nsize = \"512k\"\npasses = 1\n\
+         [[stream]]\nname = \"data\"\nrw = \"randwrite\"\noffset = \"512k\"\nlimit-iops = 1000\n",
+        file.display()
+    );
+    std::fs::write(&job, text).unwrap();
+    let words = format!("run --quiet --format json --destroy {}", file.display());
+    let report = disk.fathom(&stage, &words, &job).report();
+    let found = report.expect_answer("B16", "finding");
+    assert_eq!(
+        (&found["about"], &found["severity"]),
+        (&serde_json::json!(["two, unwritten"]), &"rename".into())
+    );
+    let share = &found["evidence"]["without_blocks_share"];
+    assert_eq!(share.as_f64(), Some(1.0), "{found}");
+    assert_eq!(report.expect_answer("B16", "holds")["about"], serde_json::json!(["two, data"]));
+}
+
+#[test]
 fn overwriting_shared_blocks_is_not_in_place() {
     if !is_root() {
         return;

@@ -24,6 +24,7 @@ pub(crate) use sharing::{AMPLIFICATION, JOINING_ENGINE, amplified, new_page_byte
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The bytes that a device moved and the issued bytes may differ by this share and still be the same I/O.
@@ -811,32 +812,55 @@ fn moment_name(moment: Moment) -> &'static str {
 }
 
 impl<'a> Case<'a> {
-    /// Returns the probe of each of the stream's targets (single reads before the first run), with the index of the
-    /// target.
+    /// Returns the probe of the stream's region in each of its targets (single reads before the first run), with the
+    /// index of the target.
     ///
     /// # Errors
     /// That the session has no snapshot from before the runs.
     pub fn probes(&self) -> Known<Vec<Known<(usize, &'a Probe)>>> {
         let prepared = self.prepared()?;
+        let reading = || self.record.header.plan.streams().filter(|s| s.access.reads());
         let probe_of = |target: &usize| {
-            let probe = prepared.targets.get(*target).and_then(|t| t.probe.as_ref());
-            match probe {
+            let state = prepared.targets.get(*target);
+            let own = self.own_region(*target, reading());
+            match state.and_then(|s| own.map_or(s.probe.as_ref(), |own| s.region(&own)?.probe.as_ref())) {
                 Some(Ok(probe)) => Ok((*target, probe)),
                 Some(Err(why)) => Err(format!("no blocks were read before the runs: {why}")),
+                None if state.is_some_and(|s| s.probe.is_some()) => {
+                    Err(format!("blocks were sampled before the runs {TOGETHER}"))
+                }
                 None => Err("no blocks were sampled before the runs".to_owned()),
             }
         };
         Ok(self.stream.targets.iter().map(probe_of).collect())
     }
 
-    /// Returns how the bytes of each of the stream's targets were stored after preparation, before the first run.
+    /// Returns how the bytes of the stream's region in each of its targets were stored after preparation, before the
+    /// first run.
     ///
     /// # Errors
     /// That the session has no snapshot from before the runs.
     pub fn extents_before_runs(&self) -> Known<Vec<Known<Extents>>> {
         let prepared = self.prepared()?;
-        let extents = |at: &usize| extents_in(prepared.targets.get(*at), " before the runs");
-        Ok(self.stream.targets.iter().map(extents).collect())
+        let regions = self.own_regions();
+        let extents = |(at, own): (&usize, &Option<_>)| {
+            extents_in(prepared.targets.get(*at), own.as_ref(), " before the runs")
+        };
+        Ok(self.stream.targets.iter().zip(&regions).map(extents).collect())
+    }
+
+    /// Returns the bytes of a target that the stream may touch; `None` if they are the range that contains all bytes
+    /// that these streams touch.
+    fn own_region<'s>(&self, target: usize, streams: impl Iterator<Item = &'s Stream>) -> Option<Range<u64>> {
+        let plan = &self.record.header.plan;
+        let whole = plan.region(target, streams)?;
+        Some(self.stream.access.region()).filter(|own| !plan.is_same_region(target, own, &whole))
+    }
+
+    /// Returns the result of [`Self::own_region`] for each of the stream's targets and the streams of all jobs.
+    fn own_regions(&self) -> Vec<Option<Range<u64>>> {
+        let streams = || self.record.header.plan.streams();
+        self.stream.targets.iter().map(|target| self.own_region(*target, streams())).collect()
     }
 
     /// Returns how long the final syncs of all runs took together, in ns; `None` if one of them failed or is missing.
@@ -864,7 +888,9 @@ impl<'a> Case<'a> {
             let flow = BlockStat::between(before, after, &layer.stat_file).ok()?.total();
             all = all.plus(Amount { ops: flow.ios, bytes: flow.bytes });
         }
-        for probe in before.targets.iter().filter_map(|t| t.probe.as_ref()?.as_ref().ok()) {
+        let probes = |t: &'a TargetState| t.regions.iter().map(|r| &r.probe).chain([&t.probe]);
+        for probe in before.targets.iter().flat_map(probes).filter_map(|probe| probe.as_ref()?.as_ref().ok())
+        {
             let ops = (probe.first_ns.len() as u64).saturating_add(probe.again_ns.len() as u64);
             all.ops = all.ops.saturating_sub(ops);
             all.bytes = all.bytes.saturating_sub(ops.saturating_mul(probe.block_bytes));
@@ -872,18 +898,14 @@ impl<'a> Case<'a> {
         Some(all)
     }
 
-    /// Returns how the bytes of each target are stored, in pairs: at the start of each run and after the run's final
-    /// sync.
+    /// Returns how the bytes of the stream's region in each of its targets are stored, in pairs: at the start of each run
+    /// and after the run's final sync.
     ///
     /// # Errors
     /// That a run lacks one of the two snapshots.
     pub fn extents_over_runs(&self) -> Known<Vec<Known<(Extents, Extents)>>> {
-        let pairs = self.states(Moment::Start)?.into_iter().zip(self.states(Moment::Synced)?);
-        let targets = pairs.flat_map(|(before, after)| before.into_iter().zip(after));
-        let pair_of = |(before, after)| {
-            Ok((extents_in(Some(before), "")?, extents_in(Some(after), " after the final sync")?))
-        };
-        Ok(targets.map(pair_of).collect())
+        let pairs = self.extents()?.into_iter().zip(self.extents_at(Moment::Synced)?);
+        Ok(pairs.map(|(before, after)| Ok((before?, after?))).collect())
     }
 
     /// Returns the states of the targets at a moment of each run.
@@ -895,7 +917,7 @@ impl<'a> Case<'a> {
         self.states_of(&touched, moment)
     }
 
-    fn states_of(&self, targets: &[usize], moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
+    pub(crate) fn states_of(&self, targets: &[usize], moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
         let states_in = |ran: &CaseRun<'a>| {
             let snapshot = ran.snapshot(moment)?;
             let states: Option<Vec<_>> = targets.iter().map(|t| snapshot.targets.get(*t)).collect();
@@ -905,20 +927,33 @@ impl<'a> Case<'a> {
         self.runs.iter().map(states_in).collect()
     }
 
-    /// Returns how the bytes of each of the stream's targets are stored at the start of each run.
+    /// Returns how the bytes of the stream's region in each of its targets are stored at the start of each run.
     ///
     /// # Errors
     /// That a run has no snapshot at its start.
     pub fn extents(&self) -> Known<Vec<Known<Extents>>> {
-        let states = self.states_of(&self.stream.targets, Moment::Start)?;
-        Ok(states.into_iter().flatten().map(|state| extents_in(Some(state), "")).collect())
+        self.extents_at(Moment::Start)
     }
 
-    /// Returns how the bytes of the stream's targets are stored when each run stops, as far as known. A run that wrote
+    /// Returns how the bytes of the stream's region in each of its targets are stored at a moment of each run.
+    ///
+    /// # Errors
+    /// That a run has no snapshot at this moment.
+    pub(crate) fn extents_at(&self, moment: Moment) -> Known<Vec<Known<Extents>>> {
+        let when = if moment == Moment::Synced { " after the final sync" } else { "" };
+        let states = self.states_of(&self.stream.targets, moment)?;
+        let regions = self.own_regions();
+        let of_run = |states: Vec<&TargetState>| {
+            let states = states.into_iter().zip(&regions);
+            states.map(|(state, own)| extents_in(Some(state), own.as_ref(), when)).collect::<Vec<_>>()
+        };
+        Ok(states.into_iter().flat_map(of_run).collect())
+    }
+
+    /// Returns how the bytes of the stream's regions are stored when each run stops, as far as known. A run that wrote
     /// has none, because reading the extents would flush the file.
     pub fn extents_at_ends(&self) -> Vec<Extents> {
-        let states = self.states_of(&self.stream.targets, Moment::Stop).unwrap_or_default();
-        states.into_iter().flatten().filter_map(|s| s.extents.as_ref()?.as_ref().ok().copied()).collect()
+        split_known(self.extents_at(Moment::Stop)).0
     }
 
     /// Returns the dirty bytes that fathom discarded before they were written, from the start of each run to its final sync. If other
@@ -1019,10 +1054,21 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Returns the extents in the state of a target. `when` completes the error `the extents of the file were not read`.
-fn extents_in(state: Option<&TargetState>, when: &str) -> Known<Extents> {
+/// Completes the reason if only the range that contains the regions of all streams was read. Most of that range may hold
+/// data even if the stream's own region holds none.
+const TOGETHER: &str =
+    "only in the range that contains the regions of all streams, and this stream's region is smaller";
+
+/// Returns the extents in the state of a target: those of the region `own`, or with `None` those of the whole measured
+/// range. `when` completes the error `the extents of the file were not read`.
+fn extents_in(state: Option<&TargetState>, own: Option<&Range<u64>>, when: &str) -> Known<Extents> {
     let extents = state.and_then(|state| state.extents.clone());
-    extents.unwrap_or_else(|| Err(format!("the extents of the file were not read{when}")))
+    let extents = extents.unwrap_or_else(|| Err(format!("the extents of the file were not read{when}")));
+    match own.map(|own| state.and_then(|state| state.region(own))) {
+        None => extents,
+        Some(Some(region)) => region.extents.clone(),
+        Some(None) => extents.and_then(|_| Err(format!("the extents of the file were read {TOGETHER}"))),
+    }
 }
 
 /// Splits values into the known ones, and the first reason why a value is unknown.

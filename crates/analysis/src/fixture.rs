@@ -423,6 +423,7 @@ impl Fixture {
                 let ns: Vec<u64> = (0..64).map(|i| 80_000 + 100 * (i % 7)).collect();
                 Ok(Probe { block_bytes: PAGE, zero_blocks: 0, first_ns: ns.clone(), again_ns: ns })
             }),
+            regions: Vec::new(),
         }
     }
 }

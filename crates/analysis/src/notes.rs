@@ -4,6 +4,7 @@
 
 use crate::findings::CaseAnswers;
 use crate::strategy::disturbed::{find_neighbour, is_disturbance_the_rule};
+use model::evidence::Moment;
 use model::plan::Plan;
 use model::record::{Attempt, Disturbance, Pairing, Preconditioned, Record, Rounds, Run, RunEnding};
 use model::report::{Ending, Quick, StoredFile};
@@ -201,11 +202,11 @@ const MAX_ROUNDS_LISTED: usize = 5;
 pub(crate) fn stored_files(answered: &[CaseAnswers]) -> Vec<StoredFile> {
     let mut files: Vec<StoredFile> = Vec::new();
     for case in answered.iter().map(|answers| &answers.case) {
-        let Ok(stored) = case.extents() else { continue };
+        let Ok(stored) = case.states_of(&case.stream.targets, Moment::Start) else { continue };
         // The first entries are those of the first run.
-        for (target, extents) in case.stream.targets.iter().zip(stored) {
+        for (target, state) in case.stream.targets.iter().zip(stored.into_iter().flatten()) {
             let path = case.record.header.plan.targets.get(*target).map(|target| target.path.clone());
-            let (Some(path), Ok(extents)) = (path, extents) else { continue };
+            let (Some(path), Some(Ok(extents))) = (path, &state.extents) else { continue };
             let Some(share) = extents.largest_share() else { continue };
             if files.iter().all(|file| file.path != path) {
                 files.push(StoredFile { path, extents: extents.count, largest_piece_share: share });

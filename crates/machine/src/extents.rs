@@ -1,6 +1,6 @@
 //! Extents: how the bytes of files are stored, and where on a device.
 //!
-//! 1. `map_region_extents` sums the extents (FIEMAP) in a region of a file: holes, unwritten and
+//! 1. `map_region_extents` sums the extents (FIEMAP) in a region of a file and in parts of it: holes, unwritten and
 //!    shared bytes, alignment.
 //! 2. [`locate_pieces`] finds where the bytes of a target are on a layer of its stack, and [`verify_pieces`] compares the
 //!    bytes of the target and of the device.
@@ -28,22 +28,30 @@ use sys::ioctl::Extent;
 
 /// Sums the extents of a whole file. The kernel writes the file's dirty pages back first.
 pub(crate) fn map_file_extents(file: &File) -> Known<Extents> {
-    map_region_extents(file, 0..u64::MAX)
+    map_region_extents(file, 0..u64::MAX, &[]).map(|(extents, _)| extents)
 }
 
-/// Sums the extents in a region of a file. Ignores the part of the region beyond the end of the
+/// Sums the extents in a region of a file, and in each of these parts of the region. Ignores bytes beyond the end of the
 /// file.
-pub(crate) fn map_region_extents(file: &File, region: Range<u64>) -> Known<Extents> {
+pub(crate) fn map_region_extents(
+    file: &File,
+    region: Range<u64>,
+    parts: &[Range<u64>],
+) -> Known<(Extents, Vec<Extents>)> {
     let metadata = file.metadata().map_err(|e| describe(&e))?;
     if !metadata.is_file() {
         return Err("only files have extents".into());
     }
     let end = region.end.min(metadata.len());
-    let mut sum = ExtentSum::for_region(region.start..end);
-    for extent in ioctl::extents(file, end).map_err(|e| fiemap_reason(&e))? {
-        sum.add(&extent);
-    }
-    Ok(sum.close())
+    let all = ioctl::extents(file, end).map_err(|e| fiemap_reason(&e))?;
+    let sum_of = |part: &Range<u64>| {
+        let mut sum = ExtentSum::for_region(part.start..part.end.min(end));
+        for extent in &all {
+            sum.add(extent);
+        }
+        sum.close()
+    };
+    Ok((sum_of(&region), parts.iter().map(sum_of).collect()))
 }
 
 /// Sums the extents of a loop device's backing file; `None` if `device` is not a bound loop device.
@@ -555,6 +563,15 @@ fn a_file_of_holes_is_one_hole() -> io::Result<()> {
     file.set_len(1 << 20)?;
     match map_file_extents(&file) {
         Ok(e) => assert_eq!((e.count, e.hole_bytes), (0, 1 << 20)),
+        Err(why) => println!("skipped: {why}"),
+    }
+    // The second half holds data, and each part has sums of its own. A part may reach beyond the end of the file.
+    file.write_all_at(&vec![1; 1 << 19], 1 << 19)?;
+    match map_region_extents(&file, 0..u64::MAX, &[0..1 << 19, 1 << 19..u64::MAX]) {
+        Ok((whole, parts)) => {
+            let holes: Vec<_> = [whole].iter().chain(&parts).map(|e| (e.span_bytes, e.hole_bytes)).collect();
+            assert_eq!(holes, [(1 << 20, 1 << 19), (1 << 19, 1 << 19), (1 << 19, 0)]);
+        }
         Err(why) => println!("skipped: {why}"),
     }
     Ok(())

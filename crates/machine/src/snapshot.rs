@@ -7,7 +7,7 @@ use crate::error::describe;
 use crate::root::Root;
 use crate::threads::{self, Ours};
 use crate::{cgroup, extents, file_systems, page_cache};
-use model::evidence::{FileState, Moment, Room, SECTOR_BYTES, Snapshot, TargetState};
+use model::evidence::{Extents, FileState, Moment, RegionState, Room, SECTOR_BYTES, Snapshot, TargetState};
 use model::machine::{Layer, Machine};
 use model::{Known, evidence};
 use rustix::time::{ClockId, clock_gettime};
@@ -32,8 +32,9 @@ const STATISTICS_KINDS: [&str; 2] = ["nfs", "nfs4"];
 /// between the two readings.
 const CLOCK_READINGS: usize = 4;
 
-/// An open target and its measured region, as a range of bytes that may reach beyond the end of the target.
-pub type MeasuredRegion<'f> = (&'f File, Range<u64>);
+/// An open target, its measured region, and the parts of the region that have a state of their own. All ranges are in
+/// bytes and may reach beyond the end of the target.
+pub type MeasuredRegion<'f> = (&'f File, Range<u64>, Vec<Range<u64>>);
 
 /// The files to read for each snapshot, selected once.
 #[derive(Clone, Debug)]
@@ -76,7 +77,7 @@ impl SnapshotReader {
         }
     }
 
-    /// Reads all selected files. `targets` are in the order of the plan, each with the region whose extents are read. A target that is
+    /// Reads all selected files. `targets` are in the order of the plan, each with the regions whose extents are read. A target that is
     /// `None` gets a reason instead of a state. `with_extents` adds the extents and the free space.
     pub fn take(&self, moment: Moment, targets: &[Option<MeasuredRegion>], with_extents: bool) -> Snapshot {
         let at_ns = self.now_ns();
@@ -169,14 +170,30 @@ fn cpu_lines(text: &str) -> String {
 
 fn state(root: &Root, part: Option<&MeasuredRegion>, with_extents: bool) -> TargetState {
     let open = || part.ok_or_else(|| "the target is not open in this process".to_owned());
-    let target = part.map(|(file, _)| *file);
-    let stored = || open().and_then(|(file, region)| extents::map_region_extents(file, region.clone()));
+    let target = part.map(|(file, ..)| *file);
+    // Count the pages first: reading the extents writes dirty pages back.
+    let pages = open().and_then(|(file, ..)| page_cache::count_cached_pages(file));
+    let stored = with_extents.then(|| {
+        open().and_then(|(file, region, parts)| extents::map_region_extents(file, region.clone(), parts))
+    });
+    let part_state =
+        |(at, bytes): (usize, &Range<u64>), stored: &Known<(Extents, Vec<Extents>)>| RegionState {
+            first_byte: bytes.start,
+            end_byte: bytes.end,
+            extents: stored.as_ref().map(|(_, parts)| parts[at]).map_err(Clone::clone),
+            probe: None,
+        };
+    let parts = part.iter().flat_map(|(_, _, parts)| parts).enumerate();
     TargetState {
-        pages: open().and_then(|(file, _)| page_cache::count_cached_pages(file)),
-        extents: with_extents.then(stored),
+        pages,
+        regions: stored
+            .iter()
+            .flat_map(|stored| parts.clone().map(|part| part_state(part, stored)))
+            .collect(),
+        extents: stored.map(|stored| stored.map(|(extents, _)| extents)),
         backing: target.filter(|_| with_extents).and_then(|t| extents::map_backing_file(root, t)),
         file: target.map(file_state),
-        room: with_extents.then(|| open().and_then(|(file, _)| room(file))),
+        room: with_extents.then(|| open().and_then(|(file, ..)| room(file))),
         probe: None,
     }
 }
@@ -274,7 +291,7 @@ mod tests {
         let reader =
             SnapshotReader::new(Root::real(), &machine("/sys/class/block/none/stat"), Instant::now());
         let file = tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
-        let seen = reader.take(Moment::Start, &[Some((&file, 0..u64::MAX)), None], true);
+        let seen = reader.take(Moment::Start, &[Some((&file, 0..u64::MAX, Vec::new())), None], true);
         println!("{seen:#?}");
         let combined_texts = [
             evidence::HOUSEKEEPERS,
@@ -293,9 +310,20 @@ mod tests {
         assert!(seen.text("/proc/stat").is_ok_and(|t| t.starts_with("cpu ") && !t.contains("intr")));
         assert_eq!(seen.targets.len(), 2);
         assert!(seen.targets[1].pages.is_err() && seen.targets[0].extents.is_some());
+        assert!(seen.targets[0].regions.is_empty());
+        let parts = || [Some((&file, 0..u64::MAX, vec![0..4096, 4096..8192]))];
+        let in_parts = reader.take(Moment::Start, &parts(), true).targets.remove(0);
+        assert_eq!(in_parts.extents, seen.targets[0].extents);
+        let part = in_parts.region(&(4096..8192));
+        // An empty file has no bytes in either part.
+        assert_eq!(part.map(|part| part.extents.clone()), in_parts.extents);
+        assert!(reader.take(Moment::Stop, &parts(), false).targets[0].regions.is_empty());
         let room = seen.targets[0].room.clone();
         assert!(room.is_some_and(|r| r.is_ok_and(|r| r.free_bytes <= r.total_bytes && r.total_bytes > 0)));
-        assert_eq!(reader.take(Moment::Stop, &[Some((&file, 0..u64::MAX))], false).targets[0].room, None);
+        assert_eq!(
+            reader.take(Moment::Stop, &[Some((&file, 0..u64::MAX, Vec::new()))], false).targets[0].room,
+            None
+        );
         let snapshot = reader.take_for_view();
         assert!(snapshot.files.len() == 5 && snapshot.files.keys().all(|name| seen.files.contains_key(name)));
     }

@@ -10,6 +10,7 @@
 use crate::Known;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Bytes of a sector in `stat` files, whatever the device's own block size.
 pub const SECTOR_BYTES: u64 = 512;
@@ -68,6 +69,31 @@ pub struct TargetState {
     /// Free space of the file system; `None` at moments at which `extents` are not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Known<Room>>,
+    /// Latencies of single reads before the first run; `None` without a probe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Known<Probe>>,
+    /// The regions of single streams, if streams touch different bytes of the target: `extents` and `probe` are
+    /// about the range that contains all of them. Empty at moments at which `extents` are not read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<RegionState>,
+}
+
+impl TargetState {
+    /// Returns the state of the region with these bytes; `None` if the snapshot has none.
+    pub fn region(&self, bytes: &Range<u64>) -> Option<&RegionState> {
+        self.regions.iter().find(|r| (r.first_byte, r.end_byte) == (bytes.start, bytes.end))
+    }
+}
+
+/// How the bytes of a region of a target are stored, and what a probe of the region read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegionState {
+    /// First byte of the region.
+    pub first_byte: u64,
+    /// First byte after the region; may be beyond the end of the target.
+    pub end_byte: u64,
+    /// Extents of the region's data.
+    pub extents: Known<Extents>,
     /// Latencies of single reads before the first run; `None` without a probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Known<Probe>>,

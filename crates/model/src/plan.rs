@@ -17,6 +17,7 @@ use crate::study::{Study, TargetLayout};
 use crate::units::{minutes, show_bytes, show_ns};
 use crate::verdict::{Condition, SlowdownLimit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ops::Range;
 
 /// Everything that one invocation measures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -137,6 +138,21 @@ impl Plan {
     /// Returns the streams of all jobs.
     pub fn streams(&self) -> impl Iterator<Item = &Stream> {
         self.jobs.iter().flat_map(Job::streams)
+    }
+
+    /// Returns the smallest range that contains all bytes of a target that these streams may touch; it may reach beyond
+    /// the end of the target. `None` if no stream uses the target.
+    pub fn region<'s>(&self, target: usize, streams: impl Iterator<Item = &'s Stream>) -> Option<Range<u64>> {
+        let regions = streams.filter(|s| s.targets.contains(&target)).map(|s| s.access.region());
+        regions.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
+    }
+
+    /// Whether two ranges contain the same bytes of a target.
+    pub fn is_same_region(&self, target: usize, a: &Range<u64>, b: &Range<u64>) -> bool {
+        let bytes = self.targets.get(target).map_or(0, |t| t.bytes);
+        // A range of the whole target may have no length in the plan.
+        let end = |range: &Range<u64>| if bytes > 0 { range.end.min(bytes) } else { range.end };
+        a.start == b.start && end(a) == end(b)
     }
 
     /// Returns the seed for offsets and data of this host. The plan has the same seed on all hosts of a fleet, so that
@@ -510,6 +526,27 @@ impl ExpectedCost {
 /// Formats a time: with three digits below ten seconds, otherwise rounded to seconds or minutes.
 fn time(ns: u64) -> String {
     if ns < 10_000_000_000 { show_ns(ns as f64) } else { minutes(ns) }
+}
+
+#[test]
+fn regions_are_compared_up_to_the_end_of_the_target() {
+    use crate::job::{Access, Pattern, Phase};
+    let stream = |offset_bytes, span_bytes, target| {
+        let access = Access { offset_bytes, span_bytes, ..Access::plain(Pattern::Random, 4096, 0) };
+        Stream { targets: vec![target], ..Stream::plain(access, 1, 1, "sync") }
+    };
+    let streams = vec![stream(4096, 8192, 0), stream(65_536, u64::MAX, 0), stream(0, 4096, 1)];
+    let phase = Phase { warmup_ns: 0, time_ns: 0, cooldown_ns: 0, streams };
+    let jobs = vec![Job { name: String::new(), phases: vec![phase] }];
+    let targets = vec![Target { bytes: 1 << 20, ..Target::default() }];
+    let plan = Plan { targets, jobs, ..Plan::default() };
+    assert_eq!(plan.region(0, plan.streams().take(1)), Some(4096..12_288));
+    assert_eq!(plan.region(0, plan.streams()), Some(4096..u64::MAX));
+    assert_eq!(plan.region(2, plan.streams()), None);
+    assert!(plan.is_same_region(0, &(4096..u64::MAX), &(4096..1 << 20)));
+    assert!(!plan.is_same_region(0, &(4096..u64::MAX), &(4096..12_288)));
+    assert!(!plan.is_same_region(0, &(0..1 << 20), &(4096..1 << 20)));
+    assert!(!plan.is_same_region(1, &(0..u64::MAX), &(0..4096)), "a target of unknown length");
 }
 
 #[test]

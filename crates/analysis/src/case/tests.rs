@@ -3,7 +3,8 @@
 use super::*;
 
 use crate::fixture::Fixture;
-use model::job::{Arrivals, Pace};
+use model::evidence::RegionState;
+use model::job::{Access, Arrivals, Pace};
 use model::machine::Cgroup;
 
 /// Returns the honest record on a partition of its disk. The cgroup still charges the disk.
@@ -95,6 +96,90 @@ fn extents_that_were_not_read_at_the_start_are_not_those_after_the_final_sync() 
     };
     assert_eq!(why_without(Moment::Start), "the extents of the file were not read");
     assert_eq!(why_without(Moment::Synced), "the extents of the file were not read after the final sync");
+}
+
+type Change = fn(&mut RegionState);
+
+/// A record in which the first stream touches 8 MiB of the target and another stream all bytes after them. `own` changes
+/// the state of these 8 MiB from that of the whole target; with `None`, the record has no state of regions.
+fn with_another_region(fixture: &Fixture, own: Option<Change>) -> Record {
+    let mut record = fixture.record();
+    let streams = &mut record.header.plan.jobs[0].phases[0].streams;
+    streams.push(streams[0].clone());
+    (streams[0].access.span_bytes, streams[1].access.offset_bytes) = (8 << 20, 8 << 20);
+    let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence).chain(&mut record.evidence);
+    for state in snapshots.flat_map(|s| &mut s.targets) {
+        let (Some(own), Some(extents)) = (own, state.extents.clone()) else { continue };
+        let probe = state.probe.clone();
+        let mut region = RegionState { first_byte: 0, end_byte: 8 << 20, extents, probe };
+        own(&mut region);
+        state.regions.push(region);
+    }
+    record
+}
+
+fn answer(record: &Record, id: model::finding::CheckId) -> Known<crate::checks::Answer> {
+    let answers = crate::findings::ask_all(&cases(record)[0]);
+    answers.into_iter().find(|(check, _)| check.id == id).unwrap().1
+}
+
+#[test]
+fn stored_data_are_those_of_the_streams_own_region() {
+    use crate::checks::Answer;
+    use model::finding::CheckId;
+    let (read, write) = (Fixture::honest(), Fixture::honest_write());
+    let holes = |r: &mut RegionState| r.extents.as_mut().unwrap().hole_bytes = 1 << 30;
+    let unwritten = |r: &mut RegionState| r.extents.as_mut().unwrap().unwritten_bytes = 1 << 30;
+    let encoded = |r: &mut RegionState| r.extents.as_mut().unwrap().encoded_bytes = 1 << 30;
+    let shared = |r: &mut RegionState| r.extents.as_mut().unwrap().shared_bytes = 1 << 30;
+    let inline = |r: &mut RegionState| r.extents.as_mut().unwrap().inline_bytes = 1 << 30;
+    let zeros = |r: &mut RegionState| {
+        r.probe.iter_mut().flatten().for_each(|p| p.zero_blocks = p.first_ns.len() as u64);
+    };
+    let slow = |r: &mut RegionState| {
+        r.probe.iter_mut().flatten().for_each(|p| p.first_ns.iter_mut().for_each(|ns| *ns *= 9));
+    };
+    let changes: [(CheckId, &Fixture, Change); 8] = [
+        (CheckId::A04, &read, holes),
+        (CheckId::A04, &read, unwritten),
+        (CheckId::A05, &read, zeros),
+        (CheckId::A06, &read, inline),
+        (CheckId::A07, &read, encoded),
+        (CheckId::A17, &read, slow),
+        (CheckId::A21, &write, shared),
+        (CheckId::B16, &write, unwritten),
+    ];
+    for (id, fixture, change) in changes {
+        let found = answer(&with_another_region(fixture, Some(change)), id);
+        assert!(matches!(found, Ok(Answer::Finding(_))), "{id}: {found:?}");
+        let found = answer(&with_another_region(fixture, Some(|_| ())), id);
+        assert!(matches!(found, Ok(Answer::Holds(..))), "{id}: {found:?}");
+        // As in sessions of earlier versions, and beyond the maximum number of regions.
+        let found = answer(&with_another_region(fixture, None), id);
+        assert!(
+            found.as_ref().is_err_and(|why| why.contains("the regions of all streams")),
+            "{id}: {found:?}"
+        );
+    }
+    let mut before_runs = with_another_region(&read, Some(holes));
+    before_runs.runs.clear();
+    assert!(matches!(answer(&before_runs, CheckId::A04), Ok(Answer::Finding(_))));
+
+    // The whole target is the region of the first stream.
+    let mut record = with_another_region(&read, None);
+    let access = &mut record.header.plan.jobs[0].phases[0].streams[0].access;
+    access.span_bytes = record.header.plan.targets[0].bytes;
+    for id in [CheckId::A04, CheckId::A05] {
+        assert!(matches!(answer(&record, id), Ok(Answer::Holds(..))), "{id}");
+    }
+    // Only the first stream reads, so the probe is of its region.
+    let mut record = with_another_region(&read, None);
+    let write =
+        Fixture::honest_write().record().header.plan.jobs.remove(0).phases.remove(0).streams.remove(0);
+    let other = &mut record.header.plan.jobs[0].phases[0].streams[1];
+    *other = Stream { access: Access { offset_bytes: 8 << 20, ..write.access }, ..other.clone() };
+    assert!(matches!(answer(&record, CheckId::A05), Ok(Answer::Holds(..))));
+    assert!(answer(&record, CheckId::A04).is_err());
 }
 
 #[test]

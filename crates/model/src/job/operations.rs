@@ -6,6 +6,7 @@ use crate::units::{show_block, show_bytes, show_ns};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
+use std::ops::Range;
 
 enum_of_words! {
     /// The effect of an operation.
@@ -575,6 +576,11 @@ impl Access {
             ..Line::default()
         };
         Self { offset_bytes: 0, span_bytes: u64::MAX, strided: None, lines: vec![line] }
+    }
+
+    /// Returns the span: the range of bytes that operations may touch. It may reach beyond the end of the target.
+    pub fn region(&self) -> Range<u64> {
+        self.offset_bytes..self.offset_bytes.saturating_add(self.span_bytes)
     }
 
     /// Returns text such as `4K random read`, `1M sequential write`, `4K random 70/30`, `4K-64K

@@ -333,7 +333,7 @@ fn check_writes_allocate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     detail!(
         Severity::Relabels,
         numbers,
-        "{} of the file had no written blocks before the run, so writes also allocated blocks. Overwriting a \
+        "{} of the region had no written blocks before the run, so writes also allocated blocks. Overwriting a \
          file is a different test.",
         show_share(worst)
     )
@@ -348,8 +348,7 @@ fn share_without_blocks(e: &Extents) -> f64 {
 
 /// Returns the extent maps after the final syncs, or `None` if they were not read.
 fn extents_after_syncs(case: &Case) -> Option<Vec<Extents>> {
-    let states = case.states(Moment::Synced).ok()?;
-    states.into_iter().flatten().map(|s| s.extents.clone()?.ok()).collect()
+    case.extents_at(Moment::Synced).ok()?.into_iter().collect::<Known<_>>().ok()
 }
 
 /// If more than this share of the trimmed bytes was already holes, the rate does not show how fast blocks are freed.

@@ -20,8 +20,8 @@ pub(super) const ZERO_DATA: Check = Check {
     id: CheckId::A05,
     name: "ZERO_DATA",
     belief: "the blocks that were read hold data",
-    reads: "64 single direct reads at random places of each target, made before the first run and outside \
-            every measured window. Each block is checked completely.",
+    reads: "64 single direct reads at random places of the measured region of each target, made before the \
+            first run and outside every measured window. Each block is checked completely.",
     formula: formula!(
         "Zero share = sampled blocks that hold only zeros / sampled blocks. If the targets have weights, each \
          block counts with the weight of its target.\n\
@@ -110,16 +110,12 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the largest share of the read region of these targets that earlier phases of the job can have filled with
-/// data. Assumes that these phases wrote each block once, and only to these targets.
+/// data. Assumes that these phases wrote each block once, and only to this region of these targets.
 fn written_before(case: &Case, targets: &[usize]) -> f64 {
-    let region_of = |stream: &Stream| {
-        let start = stream.access.offset_bytes;
-        start..start.saturating_add(stream.access.span_bytes)
-    };
-    let own = region_of(&case.stream);
+    let own = case.stream.access.region();
     // The bytes of the read region that a stream of an earlier phase can reach.
     let reached_bytes = |stream: &Stream| {
-        let region = region_of(stream);
+        let region = stream.access.region();
         let common = region.end.min(own.end).saturating_sub(region.start.max(own.start));
         let shared = stream.targets.iter().filter(|target| targets.contains(target));
         shared.map(|target| common.min(case.span_bytes_of(*target)) as f64).sum::<f64>()
@@ -328,6 +324,29 @@ fn blocks_count_with_the_weights_of_their_targets() {
     assert_eq!(at(weights(100)), None);
     assert_eq!(at(weights(500)), Some(Severity::Biases));
     assert_eq!(at(weights(1_000_000)), Some(Severity::Invalidates));
+}
+
+#[test]
+fn writes_of_earlier_phases_to_other_bytes_are_not_subtracted() {
+    let writing = Fixture::honest_write().record();
+    let sentence = |first_written: u64| {
+        let mut record = with_zeros(&Fixture::honest(), 64);
+        let mut writer = writing.header.plan.jobs[0].phases[0].clone();
+        writer.streams[0].access.offset_bytes = first_written;
+        record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 8 << 20;
+        record.header.plan.jobs[0].phases.insert(0, writer);
+        record.runs.iter_mut().for_each(|run| run.start.phase = 1);
+        record.runs.push(writing.runs[0].clone());
+        let reads = crate::case::cases(&record).pop().unwrap();
+        let answers = crate::findings::ask_all(&reads);
+        match answers.into_iter().find(|(check, _)| check.id == ZERO_DATA.id).unwrap().1 {
+            Ok(Answer::Finding(f)) => f.sentence,
+            other => format!("{other:?}"),
+        }
+    };
+    assert!(sentence(8 << 20).starts_with("100 % of"), "{}", sentence(8 << 20));
+    assert!(sentence((8 << 20) - 4096).starts_with("At least "), "{}", sentence((8 << 20) - 4096));
+    assert!(sentence(0).contains("an earlier phase"), "{}", sentence(0));
 }
 
 #[test]

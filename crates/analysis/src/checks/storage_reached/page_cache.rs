@@ -81,7 +81,9 @@ fn check_cache_served(case: &Case) -> Known<Answer> {
         return undecided_by_sharing(case, "how many of this stream's reads came from memory");
     };
     let is_encoded = |extents: &Extents| encoded_share_of(extents) > ENCODED_ABOVE;
-    if delivered > 0 && split_known(case.extents()).0.iter().any(is_encoded) {
+    let stored = case.states(Moment::Start).unwrap_or_default();
+    let whole_targets = stored.iter().flatten().filter_map(|state| state.extents.as_ref()?.as_ref().ok());
+    if delivered > 0 && split_known(case.extents()).0.iter().chain(whole_targets).any(is_encoded) {
         return not_checked(
             "the file is stored compressed or encrypted, so the bytes at the device do not show \
              what the cache served",
