@@ -88,7 +88,7 @@ impl TargetState {
 /// How the bytes of a region of a target are stored, and what a probe of the region read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegionState {
-    /// First byte of the region.
+    /// Offset in the target.
     pub first_byte: u64,
     /// First byte after the region; may be beyond the end of the target.
     pub end_byte: u64,

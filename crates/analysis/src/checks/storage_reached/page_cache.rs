@@ -449,7 +449,7 @@ use model::machine::DirectIo;
 fn small_random_reads_that_met_pages_in_memory_are_counted() {
     let at = |block_bytes, pattern, delivered| {
         let cache = model::job::Cache::Buffered;
-        Fixture { block_bytes, pattern, delivered, cache, ..Fixture::honest() }.record()
+        Fixture { pattern, block_bytes, cache, delivered, ..Fixture::honest() }.record()
     };
     // The device delivered as many bytes as were read, in pages of eight operations.
     let random = at(512, Pattern::Random, 1.0);
