@@ -343,6 +343,8 @@ fn machine_aspects(report: &Report) -> Vec<Aspect> {
             if report.hosts.is_empty() { machine.host.clone() } else { report.hosts.join(", ") },
             false,
         ),
+        aspect("fathom", report.fathom.version.clone(), false),
+        aspect("preconditioned", if report.preconditioned.is_some() { "yes" } else { "no" }.into(), false),
         aspect("kernel", kernel.0.to_owned(), false),
         aspect("kernel build", kernel.1.to_owned(), false),
         known("CPU", machine.cpu.clone()),
@@ -437,7 +439,7 @@ pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Diff
     (a != b).then(|| Difference { aspect: ACCEPTED.into(), a, b, refuses: false })
 }
 
-/// Returns the differences in the findings that relabel the results.
+/// Returns the differences in the findings that relabel the results, and in those that bias only one of them.
 pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference> {
     let (of_a, of_b) = (relabelling_findings(a), relabelling_findings(b));
     let only = |x: &BTreeSet<NamedFinding>, y: &_, same_work: bool| -> Vec<NamedFinding> {
@@ -456,7 +458,29 @@ pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference
             refuses: !same_work,
         });
     }
+    let biases = |one| {
+        let found =
+            findings_about(one, Severity::Biases).filter(|f| !f.accepted && changes_what_was_measured(f.id));
+        found.map(|f| (f.id, f.name.clone())).collect::<BTreeSet<NamedFinding>>()
+    };
+    let (of_a, of_b) = (biases(a), biases(b));
+    let list = |ids: Vec<&NamedFinding>| match ids.as_slice() {
+        [] => "nothing".to_owned(),
+        ids => ids.iter().map(|(id, name)| format!("{id} {name}")).collect::<Vec<_>>().join(", "),
+    };
+    if of_a != of_b {
+        let (a, b) = (list(of_a.difference(&of_b).collect()), list(of_b.difference(&of_a).collect()));
+        out.push(Difference { aspect: BIASED_BY.into(), a, b, refuses: false });
+    }
     out
+}
+
+/// The aspect of findings that bias only one of the results.
+const BIASED_BY: &str = "biased by";
+
+/// Whether a finding that biases a number means that the storage had other work, so that a difference may come from there.
+fn changes_what_was_measured(id: CheckId) -> bool {
+    matches!(id.group(), 'A' | 'B') || id == CheckId::D01
 }
 
 /// Id and name of a finding.

@@ -190,7 +190,7 @@ fn settings_of_other_streams_are_compared() {
 #[test]
 fn differences_that_may_be_the_subject_are_named_and_not_refused() {
     type Change = fn(&mut Report);
-    let table: [(&str, Change); 10] = [
+    let table: [(&str, Change); 13] = [
         ("advice - -> random", |r| stream(r).advice = Some(model::job::Advice::Random)),
         ("kernel", |r| r.machine.kernel = "Linux 6.18.5".into()),
         ("CPU", |r| r.machine.cpu = Ok("another".into())),
@@ -206,6 +206,19 @@ fn differences_that_may_be_the_subject_are_named_and_not_refused() {
             r.machine.facts.insert(model::evidence::LIMITS.into(), Ok(text));
         }),
         ("host", |r| r.hosts = vec!["other".into()]),
+        ("fathom ", |r| r.fathom.version = "0.0.9".into()),
+        ("preconditioned no -> yes", |r| r.preconditioned = Some(model::record::Preconditioned::default())),
+        ("biased by nothing -> A01 CACHE_SERVED", |r| {
+            let at = r.checks.iter().position(|c| c.id == CheckId::A01).unwrap();
+            let about = vec![r.results[0].name.clone()];
+            let found = Checked {
+                outcome: Outcome::Finding,
+                severity: Some(Severity::Biases),
+                about,
+                ..r.checks[at].clone()
+            };
+            r.checks[at] = found;
+        }),
     ];
     for (part, change) in table {
         let mut b = with_rates(&Fixture::honest(), 0.9);

@@ -34,7 +34,8 @@ pub(super) const ZERO_DATA: Check = Check {
          - Not checked with fewer than {FEWEST_BLOCKS} blocks.\n\
          - The blocks are read before the first phase. Earlier phases of the job may then fill a part of \
          the region with other data. This part is subtracted from the zero share, as if these phases wrote \
-         no block twice. Not checked if at most {ZEROS_BIASED_ABOVE} is left.\n\
+         no block twice; at most the bytes that they can reach are subtracted. Not checked if at most {ZEROS_BIASED_ABOVE} is left.\n\
+         - Not checked, instead of holds, if the job itself trims the region or has written zeros to it.\n\
          - Does not apply if A04 found holes."
     ),
     provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing \
@@ -76,6 +77,11 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
     let numbers = evidence([("probed_blocks", blocks as f64), ("zero_share", part)]);
     if part <= ZEROS_BIASED_ABOVE {
         completeness?;
+        if case.does(Kind::Trim) || earlier_streams(case).any(|(_, stream)| empties(case, stream, &targets)) {
+            return not_checked(
+                "trims or zeros of this job may have replaced the data that fathom had read before the runs",
+            );
+        }
         return holds("The blocks that were read hold data.", numbers);
     }
     let written = written_before(case, &targets);
@@ -109,6 +115,21 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
     )
 }
 
+/// Returns the streams of all earlier phases of the job, each with the index of its phase and its own index there.
+fn earlier_streams<'c>(case: &'c Case) -> impl Iterator<Item = ((usize, usize), &'c Stream)> {
+    let earlier = case.job.phases.iter().take(case.phase_index).enumerate();
+    earlier.flat_map(|(phase, all)| all.streams.iter().enumerate().map(move |(at, one)| ((phase, at), one)))
+}
+
+/// Whether a stream trims, or writes zeros to, bytes that the case reads from these targets.
+fn empties(case: &Case, stream: &Stream, targets: &[usize]) -> bool {
+    let (theirs, own) = (stream.access.region(), case.stream.access.region());
+    let overlaps = theirs.start < own.end && own.start < theirs.end;
+    let writes_zeros = stream.data == Data::Zeros && stream.access.writes();
+    let trims = stream.kinds().any(|kind| kind == Kind::Trim);
+    overlaps && (writes_zeros || trims) && stream.targets.iter().any(|target| targets.contains(target))
+}
+
 /// Returns the largest share of the read region of these targets that earlier phases of the job can have filled with
 /// data. Assumes that these phases wrote each block once, and only to this region of these targets.
 fn written_before(case: &Case, targets: &[usize]) -> f64 {
@@ -120,11 +141,8 @@ fn written_before(case: &Case, targets: &[usize]) -> f64 {
         let shared = stream.targets.iter().filter(|target| targets.contains(target));
         shared.map(|target| common.min(case.span_bytes_of(*target)) as f64).sum::<f64>()
     };
-    let earlier = case.job.phases.iter().take(case.phase_index).enumerate();
-    let streams =
-        earlier.flat_map(|(phase, all)| all.streams.iter().enumerate().map(move |one| (phase, one)));
-    let written =
-        streams.filter(|(_, (_, stream))| stream.data != Data::Zeros).map(|(phase, (at, stream))| {
+    let written = earlier_streams(case).filter(|(_, stream)| stream.data != Data::Zeros).map(
+        |((phase, at), stream)| {
             let runs = case.record.runs.iter();
             let runs = runs.filter(|run| run.start.job == case.job_index && run.start.phase == phase);
             let ends =
@@ -132,7 +150,8 @@ fn written_before(case: &Case, targets: &[usize]) -> f64 {
             let bytes: f64 =
                 ends.filter_map(|end| end.issued.get(&Kind::Write)).map(|i| i.bytes as f64).sum();
             bytes.min(reached_bytes(stream))
-        });
+        },
+    );
     let span_bytes = targets.iter().map(|target| case.span_bytes_of(*target) as f64).sum();
     share(written.sum(), span_bytes)
 }
@@ -347,6 +366,26 @@ fn writes_of_earlier_phases_to_other_bytes_are_not_subtracted() {
     assert!(sentence(8 << 20).starts_with("100 % of"), "{}", sentence(8 << 20));
     assert!(sentence((8 << 20) - 4096).starts_with("At least "), "{}", sentence((8 << 20) - 4096));
     assert!(sentence(0).contains("an earlier phase"), "{}", sentence(0));
+}
+
+#[test]
+fn zeros_that_the_job_wrote_or_trimmed_itself_hide_behind_no_probe() {
+    let writing = Fixture::honest_write().record();
+    let after = |change: &dyn Fn(&mut Stream)| {
+        let mut record = with_zeros(&Fixture::honest(), 0);
+        let mut phase = writing.header.plan.jobs[0].phases[0].clone();
+        change(&mut phase.streams[0]);
+        record.header.plan.jobs[0].phases.insert(0, phase);
+        record.runs.iter_mut().for_each(|run| run.start.phase = 1);
+        let reads = crate::case::cases(&record).pop().unwrap();
+        let answers = crate::findings::ask_all(&reads);
+        answers.into_iter().find(|(check, _)| check.id == ZERO_DATA.id).unwrap().1
+    };
+    assert!(matches!(after(&|_| ()), Ok(Answer::Holds(..))), "random data");
+    assert!(matches!(after(&|s| (s.data, s.targets) = (Data::Zeros, vec![7])), Ok(Answer::Holds(..))));
+    assert!(after(&|s| s.data = Data::Zeros).is_err_and(|why| why.contains("trims or zeros")));
+    let trims = after(&|s| s.access.lines[0].mix = model::job::Mix::from_percents(0, 100));
+    assert!(trims.is_err_and(|why| why.contains("trims or zeros")));
 }
 
 #[test]

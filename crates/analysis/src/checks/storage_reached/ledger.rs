@@ -376,7 +376,8 @@ pub(super) const UNACCOUNTED: Check = Check {
          of the reads through the page cache are missing at the device, and less than {CACHED_FROM} of \
          these bytes are in the page cache both at the start and at the end of the runs. Then no page \
          explains them.\n\
-         - The second rule does not apply if A04 found holes, which need no page.\n\
+         - The second rule does not apply if A04 found holes, which need no page. Not checked if the order of \
+         offsets does not show how many different blocks were read, as for zones and replays.\n\
          - Not checked if other streams run at the same time and the kernel's counts do not show this \
          stream's part."
     ),
@@ -488,6 +489,8 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if case.stream.cache.is_direct() {
         return Ok(Answer::DoesNotApply);
     }
+    // Only an order that visits all blocks alike shows how many different ones were read.
+    super::cacheable::repeated_share(case, read as f64)?;
     let from_memory = missing.min(case.span_bytes());
     let mut most_cached = 0;
     for moment in [Moment::Start, Moment::Stop] {
@@ -732,6 +735,10 @@ fn without_counted_calls_pages_must_explain_missing_bytes() {
     };
     assert_eq!(at(10_000), None);
     assert_eq!(at(10), Some(Severity::Invalidates));
+    let mut zipf = calls([0, 10]);
+    let stream = &mut zipf.header.plan.jobs[0].phases[0].streams[0];
+    (stream.engine, stream.access.lines[0].order) = ("io_uring".into(), model::job::Order::Zipf(1.1));
+    assert!(UNACCOUNTED.answer(&zipf).is_err(), "a few blocks may have had nearly all reads");
     let cold = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() };
     assert!(matches!(UNACCOUNTED.answer(&cold.record()), Ok(Answer::Holds(..))));
 }

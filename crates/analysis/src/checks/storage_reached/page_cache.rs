@@ -39,6 +39,8 @@ pub(super) const CACHE_SERVED: Check = Check {
          lower and an upper bound. The bounds come from the kernel's count of the reads that each stream's \
          own workers submitted (`read_bytes` in /proc/thread-self/io). A finding gives the smaller share. \
          Not checked if only one of the bounds leads to a finding.\n\
+         - Not checked, instead of holds, if reads differ in size, and the missing bytes could be those of more \
+         than {CACHED_ABOVE} of the reads.\n\
          - Does not apply if A04 found holes.",
         same = Share(SAME_BYTES_WITHIN)
     ),
@@ -70,6 +72,16 @@ fn check_cache_served(case: &Case) -> Known<Answer> {
         ("cached_share", share_cached),
     ]);
     let Some(severity) = severity_of_cached_share(share_cached) else {
+        // A few missing bytes may be most of the small operations.
+        let access = &case.stream.access;
+        let missing_ops = by_bytes(delivered) * read as f64 / f64::from(access.smallest_bytes().max(1));
+        let has_sizes = access.smallest_bytes() < access.largest_bytes();
+        if has_sizes && share(missing_ops, case.issued(Kind::Read).ops as f64) > CACHED_ABOVE.0 {
+            return not_checked(
+                "operations differ in size, and the few bytes that the device did not deliver may be those of \
+                 many small reads",
+            );
+        }
         if at_most <= CACHED_ABOVE {
             let sentence = if share_cached > 0.0 {
                 "The device delivered almost all bytes that were read."
@@ -444,6 +456,21 @@ use crate::fixture::Fixture;
 use model::evidence::TargetState;
 #[cfg(test)]
 use model::machine::DirectIo;
+
+#[test]
+fn missing_bytes_of_mixed_sizes_may_be_many_small_reads() {
+    let at = |delivered, sizes| {
+        let cache = model::job::Cache::Buffered;
+        let mut record = Fixture { delivered, cache, ..Fixture::honest() }.record();
+        record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].sizes =
+            model::job::PerKind::all(sizes);
+        CACHE_SERVED.answer(&record)
+    };
+    let mixed = || model::job::Sizes::Range(512, 65_536);
+    assert!(at(0.97, mixed()).is_err_and(|why| why.contains("many small reads")));
+    assert!(matches!(at(1.0, mixed()), Ok(Answer::Holds(..))));
+    assert!(matches!(at(0.97, model::job::Sizes::Fixed(4096)), Ok(Answer::Holds(..))));
+}
 
 #[test]
 fn small_random_reads_that_met_pages_in_memory_are_counted() {
