@@ -461,7 +461,7 @@ use model::machine::DirectIo;
 fn missing_bytes_of_mixed_sizes_may_be_many_small_reads() {
     let at = |delivered, sizes| {
         let cache = model::job::Cache::Buffered;
-        let mut record = Fixture { delivered, cache, ..Fixture::honest() }.record();
+        let mut record = Fixture { cache, delivered, ..Fixture::honest() }.record();
         record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].sizes =
             model::job::PerKind::all(sizes);
         CACHE_SERVED.answer(&record)
