@@ -171,7 +171,7 @@ impl JobSpec {
         let (keys, message): (&[&'static str], String) = match self {
             Self { precision: Some(_), until: Some(_), .. } => (
                 &["until", "precision"],
-                "{until steady} and {precision} each decide when to stop; type only one of them".into(),
+                "{until steady} and {precision} each decide when to stop; type one of them".into(),
             ),
             Self { until: Some(_), runs: Some(runs), .. } => (
                 &["runs", "until"],
@@ -179,11 +179,11 @@ impl JobSpec {
             ),
             Self { settle: Some(true), until: Some(_), .. } => (
                 &["settle", "until"],
-                "{until steady} and {settle} each decide when to stop; type only one of them".into(),
+                "{until steady} and {settle} each decide when to stop; type one of them".into(),
             ),
             Self { settle: Some(true), precision: Some(_), .. } => (
                 &["settle", "precision"],
-                "{precision} and {settle} each decide when to stop; type only one of them".into(),
+                "{precision} and {settle} each decide when to stop; type one of them".into(),
             ),
             Self { settle: Some(true), runs: Some(runs), .. } if few(runs) => (
                 &["runs", "settle"],
