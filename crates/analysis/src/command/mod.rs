@@ -321,13 +321,15 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         let share = show_share(syncing.min(1.0));
         return limiter("syncs", format!("the command waited in its own syncs for {share} of the time"));
     }
-    // The share of the command's bytes that came from a device or reached one; `None` if it is unknown.
-    let device_share = run.moved.as_ref().ok().and_then(|moved| {
-        let reached = if moved.dirtied_bytes > 0 { *run.written_at_end_bytes.as_ref().ok()? } else { 0 };
+    // Whether the share of the command's bytes that came from a device or reached one is surely at least, or surely below,
+    // `TAKES_TURNS_SHARE`. Metadata have no bytes here, so a command that moved next to nothing may still keep a device busy.
+    let (moved_much, moved_elsewhere) = run.moved.as_ref().map_or((false, false), |moved| {
         let all = moved.read_call_bytes.max(moved.fetched_bytes) + moved.dirtied_bytes;
-        (all > 0).then(|| (moved.fetched_bytes + reached) as f64 / all as f64)
+        let reached = run.written_at_end_bytes.as_ref().ok().copied();
+        let is_much = |written: u64| (moved.fetched_bytes + written) as f64 >= TAKES_TURNS_SHARE * all as f64;
+        (is_much(reached.unwrap_or(0)), all > MIN_BYTES && !is_much(reached.unwrap_or(moved.dirtied_bytes)))
     });
-    let busy_for_others = busy >= IDLE_SHARE && device_share.is_some_and(|share| share < TAKES_TURNS_SHARE);
+    let busy_for_others = busy >= IDLE_SHARE && moved_elsewhere;
     match busiest {
         _ if busy_for_others => {}
         Some(device) if busy >= DEVICE_BUSY_SHARE && depth <= MAX_SERIAL_DEPTH => {
@@ -345,7 +347,6 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         }
         _ => {}
     }
-    let moved_much = device_share.is_some_and(|share| share >= TAKES_TURNS_SHARE);
     if moved_much && busy >= TAKES_TURNS_SHARE && depth <= MAX_SERIAL_DEPTH && cpu + busy >= CPU_BOUND_SHARE {
         return limiter(
             "one request at a time",
@@ -950,8 +951,8 @@ mod tests {
 
     #[test]
     fn a_device_that_is_busy_for_others_is_not_the_limiter() {
-        let limiter = |fetched_bytes: u64, queue_ms: u64| {
-            let mut record = record(vec![end(fetched_bytes)], [0, 0]);
+        let limiter_of = |end: CommandEnd, queue_ms: u64| {
+            let mut record = record(vec![end], [0, 0]);
             let stat = record.header.hosts[0].places[0].layers[0].stat_file.clone();
             for snapshot in record.runs[0].evidence.iter_mut().skip(1) {
                 let text = format!("9000 0 600000 0 0 0 0 0 0 465 {queue_ms} 0 0 0 0 0 0");
@@ -959,6 +960,7 @@ mod tests {
             }
             crate::judge(&record, &Judging::default()).limiter
         };
+        let limiter = |fetched_bytes: u64, queue_ms: u64| limiter_of(end(fetched_bytes), queue_ms);
         assert_eq!(limiter(64 * MIB, 4_000).name, "device");
         assert_eq!(limiter(64 * MIB, 465).name, "one request at a time");
         for queue_ms in [465, 4_000] {
@@ -966,6 +968,9 @@ mod tests {
             assert_eq!(cached.name, "none of these", "{cached:?}");
             assert!(cached.sentence.contains("but not with the command's data"), "{cached:?}");
         }
+        // Such as `rm -r`, whose work is metadata.
+        let few = CommandIo { read_call_bytes: 800, read_calls: Some(3), ..CommandIo::default() };
+        assert_eq!(limiter_of(CommandEnd { moved: Ok(few), ..end(0) }, 4_000).name, "device");
     }
 
     #[test]

@@ -103,13 +103,15 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
         0 => String::new(),
         count => format!(" Not sampled: {count} of {} targets.", case.stream.targets.len()),
     };
+    // A lower bound is rounded down.
+    let shown = if written > 0.0 { (remaining * 100.0).floor() / 100.0 } else { remaining };
     finding!(
         if is_void { Severity::Invalidates } else { Severity::Biases },
         numbers,
         "{}{} of {} sampled blocks hold only zeros{}: drives, thin volumes and cloud volumes can answer such \
          reads from their map without reading the medium.{unsampled}",
         if written > 0.0 { "At least " } else { "" },
-        show_share(remaining),
+        show_share(shown),
         show_count(blocks as f64),
         if is_weighted { " (each block with the weight of its target)" } else { "" }
     )
@@ -364,7 +366,7 @@ fn writes_of_earlier_phases_to_other_bytes_are_not_subtracted() {
         }
     };
     assert!(sentence(8 << 20).starts_with("100 % of"), "{}", sentence(8 << 20));
-    assert!(sentence((8 << 20) - 4096).starts_with("At least "), "{}", sentence((8 << 20) - 4096));
+    assert!(sentence((8 << 20) - 4096).starts_with("At least 99 % of"), "{}", sentence((8 << 20) - 4096));
     assert!(sentence(0).contains("an earlier phase"), "{}", sentence(0));
 }
 
