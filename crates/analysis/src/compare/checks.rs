@@ -104,7 +104,8 @@ const NOT_ALIKE: ComparisonCheck = ComparisonCheck {
          while the other is not relabelled, such as the page cache (A01) against the device; sessions of one \
          side that differ in anything but accepted findings and the limiter. If one side uses another engine \
          because the default engine was denied there, and nothing else refuses, the answer is CANNOT TELL. \
-         Named but not refused: accepted findings (`--accept`) of one side, host, kernel, CPU, hypervisor, \
+         Named but not refused: accepted findings (`--accept`) of one side, findings of the groups A and B \
+         and D01 that bias one side only, preconditioning, version of fathom, host, kernel, CPU, hypervisor, \
          cgroup limits, file system, mount options, device, its queue, engine, batch, CPUs of the workers, \
          priorities, advice, times, and the limiter of the result (B05, D05, D06, D08, D11). Each of these \
          may be the subject of the comparison. A circumstance that is unknown on one side is not checked."

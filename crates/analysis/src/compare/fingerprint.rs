@@ -4,7 +4,8 @@
 //! 2. [`compare_aspects`] compares two lists. Some differences make the results different work, others are only shown.
 //! 3. [`setting_aspects`] lists the fields of the job's streams, except names, files, and which figures are recorded. So results count as
 //!    different work even if they differ only in a setting that step 1 leaves out or shortens.
-//! 4. [`result_differences`] compares the findings that relabel the results, and [`acceptance_difference`] those that the user accepted.
+//! 4. [`result_differences`] compares the findings that relabel the results or bias one of them, and [`acceptance_difference`] those that
+//!    the user accepted.
 
 use crate::compare::SideResult;
 use crate::findings;
