@@ -459,7 +459,11 @@ fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (C
     let Some(metric) = pair.metrics.first() else {
         return (
             ComparisonAnswer::Incomparable,
-            format!("{}: no figure has a value in every run of both sides.", pair.name),
+            format!(
+                "{}: no number that could decide has a value in every run of both sides. A rate that the job sets \
+                 does not decide.",
+                pair.name
+            ),
         );
     };
     let what = format!("{} of {}", metric.name, pair.true_name_a);

@@ -560,6 +560,34 @@ fn sequential_work_compares_bytes_and_an_open_loop_its_tail() {
 }
 
 #[test]
+fn equal_rates_decide_nothing_if_the_job_sets_the_rate() {
+    let limited = |limit: model::job::Pace, lacking: &[&str]| {
+        let mut report = with_rates(&Fixture::honest(), 1.0);
+        stream(&mut report).pace = limit;
+        for run in &mut report.results[0].runs {
+            for values in run.percentiles_ns.values_mut() {
+                values.retain(|rank, _| !lacking.contains(&rank.as_str()));
+            }
+        }
+        report
+    };
+    let rate = with_rates(&Fixture::honest(), 1.0).results[0].runs[0].iops;
+    let pace = |iops: f64| model::job::Pace::Limited { iops, bytes_per_s: 0.0 };
+    let in_bytes = model::job::Pace::Limited { iops: 0.0, bytes_per_s: rate * 4096.0 };
+    let compared = |one: Report| compare(&one, &one, &options());
+    let first = |one: Report| compared(one).pairs[0].metrics[0].name.clone();
+    assert_eq!(first(limited(pace(rate), &[])), "read p99");
+    assert_eq!(first(limited(in_bytes, &[])), "read p99");
+    assert_eq!(first(limited(pace(10.0 * rate), &[])), "IOPS", "no run reached the limit");
+    assert_eq!(first(limited(pace(rate), &["99", "99.9"])), "read p50");
+    let open = model::job::Pace::Open { iops: rate, arrivals: model::job::Arrivals::Poisson };
+    for fixed in [pace(rate), open] {
+        let comparison = compared(limited(fixed, &["50", "99", "99.9"]));
+        assert_eq!(comparison.answer, ComparisonAnswer::Incomparable, "{}", comparison.sentence);
+    }
+}
+
+#[test]
 fn the_gate_fails_only_if_the_whole_interval_is_slower() {
     let gate = |factor: f64| {
         let limit = Some(SlowdownLimit { share: 0.05, all_numbers: false });

@@ -30,7 +30,7 @@ use crate::threshold::{
 use crate::verdict::{PASS_IF_UNDECIDED, judge_undecided};
 use model::comparison::{ComparisonAnswer, GateOutcome, Metric, Other, Pair, SlowdownGate};
 use model::finding::CheckId;
-use model::job::{Kind, Pattern, Stream};
+use model::job::{Kind, Pace, Pattern, Stream};
 use model::report::RunFigures;
 use model::units::{show_change, show_change_ends, show_counted, show_share};
 use model::verdict::SlowdownLimit;
@@ -259,8 +259,11 @@ const COMPARED_PERCENTILES: [&str; 3] = [MEDIAN, TAIL, "99.9"];
 
 const MEDIAN: &str = "50";
 
-/// The percentile that decides a comparison of open loops, whose rate is fixed.
+/// The percentile that decides a comparison if the job sets the rate.
 const TAIL: &str = "99";
+
+/// A run whose rate is at least this share of the job's limit has reached the limit.
+const REACHED_FROM: f64 = 0.95;
 
 /// A number on both sides: one value per run.
 #[derive(Clone, Debug, PartialEq)]
@@ -335,15 +338,35 @@ fn list_readers<'r>(a: &'r PooledResult, b: &'r PooledResult) -> Vec<NumberReade
     });
     let is_contradicted = |r: &NumberReader| a.iter().chain(b).any(|one| checks::contradicts(*one, &r.name));
     all.retain(|r| r.rank.is_none() || !is_contradicted(r));
-    // The rate of an open loop is fixed, so the tail latency decides.
-    if streams.iter().any(|s| s.is_open_loop()) {
-        let tail = |r: &NumberReader| r.rank == Some(TAIL) && is_in_every_run(a, r) && is_in_every_run(b, r);
-        if let Some(at) = all.iter().position(tail) {
-            let first = all.remove(at);
-            all.insert(0, first);
+    if a.iter().chain(b).any(|one| is_rate_set_by_job(*one)) {
+        // Equal rates say nothing about the storage: a latency decides, the tail if every run has it.
+        let decides = |rank: &str| {
+            all.iter().position(|r| r.rank == Some(rank) && is_in_every_run(a, r) && is_in_every_run(b, r))
+        };
+        match decides(TAIL).or_else(|| decides(MEDIAN)) {
+            Some(at) => all[..=at].rotate_right(1),
+            None => all.clear(),
         }
     }
     all
+}
+
+/// Whether the job, and not the storage, decides the rate of a result: in an open loop, or if a run reached the job's
+/// limit on its rate.
+fn is_rate_set_by_job(one: SideResult<'_>) -> bool {
+    let Some(stream) = stream(one) else { return false };
+    let reaches = |limit: f64, rate: fn(&RunFigures) -> f64| {
+        limit > 0.0 && one.result.runs.iter().any(|r| rate(r) >= REACHED_FROM * limit)
+    };
+    match stream.pace {
+        Pace::Closed => false,
+        Pace::Open { .. } => true,
+        Pace::Limited { iops, bytes_per_s } => {
+            reaches(iops, |r| r.iops) || reaches(bytes_per_s / 1e6, |r| r.mb_per_s)
+        }
+        // A run has no rate for each direction, and the slower direction may hold up the other one.
+        Pace::Each { .. } => true,
+    }
 }
 
 /// Whether a side has runs, and every run has the number.
