@@ -239,9 +239,16 @@ impl<'a> Case<'a> {
         moves && self.targets.iter().any(|(_, t)| t.role != Role::None)
     }
 
-    /// Whether the targets are storage other than memory, as far as known.
+    /// Whether a target is storage other than memory, as far as known. If only some targets are, the counters of devices
+    /// do not cover the others, and [`Case::top_layers`] fails.
     pub fn on_device(&self) -> bool {
-        self.has_storage() && self.memory_reason().is_none()
+        self.has_storage() && !self.is_in_memory()
+    }
+
+    /// Whether every target is known to be memory.
+    pub fn is_in_memory(&self) -> bool {
+        let mut places = self.places().peekable();
+        places.peek().is_some() && places.all(|place| place.ram.is_some())
     }
 
     /// Returns the reason why a target is memory; `None` if no target is known to be memory.
@@ -288,20 +295,58 @@ impl<'a> Case<'a> {
     /// The topmost block layers, each once.
     ///
     /// # Errors
-    /// Why a target has no layer, or why the counters of a layer are invalid.
+    /// Why a target has no layer, why the counters of a layer are invalid, or that a target lies on the layer of another.
     pub fn top_layers(&self) -> Known<Vec<&'a Layer>> {
-        self.layers_with_counters(|place| place.tops.iter().filter_map(|i| place.layers.get(*i)).collect())
+        self.separate_layers(|place| place.tops.iter().filter_map(|i| place.layers.get(*i)).collect())
     }
 
     /// Returns the layers that other processes may use too: the topmost layers, or the whole disk of a partition.
     ///
     /// # Errors
-    /// Why a target has no layer, or why the counters of a layer are invalid.
+    /// Why a target has no layer, why the counters of a layer are invalid, or that a target lies on the layer of another.
     pub fn shared_layers(&self) -> Known<Vec<&'a Layer>> {
-        self.layers_with_counters(|place| {
+        self.separate_layers(|place| {
             let tops = place.tops.iter().filter_map(|i| place.layers.get(*i));
             tops.map(|top| whole_disk(place, top)).collect()
         })
+    }
+
+    /// Returns the layers that `select` picks for the places of the targets, each once. The counters of a stream's own
+    /// layers may be added up, because none of them does the work of another one.
+    ///
+    /// # Errors
+    /// Why a target has no layer, why the counters of a layer are invalid, or that a target lies on the layer of another.
+    fn separate_layers(&self, select: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
+        let layers = self.layers_with_counters(select)?;
+        // Several streams are added up by the kernel's charges, which count an operation on both layers too.
+        if self.members.len() == 1 {
+            self.need_separate_targets()?;
+        }
+        Ok(layers)
+    }
+
+    /// Checks that no target lies on the topmost layer of another one, such as a loop device whose image is on the disk of
+    /// another target.
+    ///
+    /// # Errors
+    /// Which target lies on which layer.
+    pub fn need_separate_targets(&self) -> Known<()> {
+        let tops_of = |place: &'a Place| place.tops.iter().filter_map(|i| place.layers.get(*i));
+        let is_among =
+            |layer: &Layer, others: &[&Layer]| others.iter().any(|o| o.stat_file == layer.stat_file);
+        let tops: Vec<&Layer> = self.places().flat_map(tops_of).collect();
+        for place in self.places() {
+            let own: Vec<&Layer> = tops_of(place).collect();
+            let is_shared = |layer: &&Layer| is_among(layer, &tops) && !is_among(layer, &own);
+            if let Some(layer) = place.layers.iter().find(is_shared) {
+                return Err(format!(
+                    "{} lies on {}, which is also the device of another target: its counters include the \
+                     operations of both",
+                    place.path, layer.name
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the lowest layers, each once.

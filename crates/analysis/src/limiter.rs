@@ -92,7 +92,7 @@ fn from_work(case: &Case) -> Option<Limiter> {
 /// Returns the limiter of targets that are in memory; "not judged" if only some of them are.
 fn from_memory(case: &Case) -> Option<Limiter> {
     let ram = case.memory_reason()?;
-    let (name, sentence) = if case.places().all(|place| place.ram.is_some()) {
+    let (name, sentence) = if case.is_in_memory() {
         ("memory", format!("The storage is memory ({ram})."))
     } else {
         ("not judged", format!("Some targets are memory ({ram}), and others are not."))

@@ -751,6 +751,46 @@ fn streams_on_two_disks_get_the_answers_of_single_streams() {
     }
 }
 
+/// Leaves only the first stream, which uses the targets of both.
+fn as_one_stream(mut record: Record) -> Record {
+    let streams = &mut record.header.plan.jobs[0].phases[0].streams;
+    streams.truncate(1);
+    streams[0].targets = vec![0, 1];
+    for end in record.runs.iter_mut().filter_map(|run| run.end.as_mut()) {
+        end.streams.truncate(1);
+        end.workers.truncate(1);
+    }
+    record
+}
+
+#[test]
+fn a_device_below_another_target_is_not_counted_twice() {
+    let record = as_one_stream(two_streams(&Fixture::honest_loop(), &reads()));
+    for id in [CheckId::A01, CheckId::A12, CheckId::B01, CheckId::D01] {
+        let answer = answer(&record, 0, id);
+        assert!(
+            answer.as_ref().is_err_and(|why| why.contains("also the device of another target")),
+            "{id} {answer:?}"
+        );
+    }
+    assert_eq!(verdict(&record, 0), Verdict::Suspect);
+}
+
+#[test]
+fn a_target_in_memory_does_not_switch_off_the_checks_of_the_others() {
+    let memory = Fixture { ram: Some("tmpfs"), nothing_below: true, ..reads() };
+    let mut record = as_one_stream(two_streams(&reads(), &memory));
+    assert_eq!(severity(&record, 0, CheckId::A11), Some(Severity::Relabels));
+    for id in [CheckId::A01, CheckId::D01] {
+        assert!(answer(&record, 0, id).is_err(), "{id} {:?}", answer(&record, 0, id));
+    }
+    // Direct I/O that only one target lacks does not rename the other one.
+    record.header.hosts[0].places[1].direct =
+        Some(model::machine::DirectIo { memory_align: 0, offset_align: 0 });
+    let Ok(Answer::Finding(found)) = answer(&record, 0, CheckId::A03) else { panic!("silent") };
+    assert_eq!(found.renames, Some(crate::checks::Rename::Condition("partly page cache".into())));
+}
+
 #[test]
 fn a_stream_on_an_unknown_device_may_share_any_device() {
     let mut record = two_streams_on_two_disks(&reads(), &reads());

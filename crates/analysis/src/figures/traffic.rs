@@ -123,7 +123,10 @@ fn own_traffic(case: &Case) -> Known<OwnTraffic> {
             write: Amount { ops: own.ios[1].max(written.ops), bytes: own.bytes[1].max(written.bytes) },
             is_inferred: false,
         }),
-        Err(_) if case.is_direct() => Ok(OwnTraffic { read, write: written, is_inferred: true }),
+        Err(_) if case.is_direct() => {
+            case.need_separate_targets()?;
+            Ok(OwnTraffic { read, write: written, is_inferred: true })
+        }
         Err(why) => {
             Err(format!("fathom's buffered I/O cannot be separated from that of other processes: {why}"))
         }

@@ -34,12 +34,14 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
     name: "IO_LIMIT_CONFIGURED",
     belief: "no cgroup limits fathom's I/O",
     reads: "`io.max`, `io.latency`, `io.weight`, `blkio.throttle.*_device` and similar files of every cgroup \
-            above fathom; the rates of the windows, over all streams.",
+            above fathom; the rates of the windows, over all streams; the counters of a device that gets only \
+            a part of the work.",
     formula: formula!(
         "Compares the rate with each limit that a cgroup above fathom sets on the target's devices.\n\
          - Biased if the rate is between {least} and {most} of a limit: the rate has reached the limit, \
          which is named as the limiter of the result. The upper bound also allows what the limit lets \
-         through in {burst}, two time slices of the kernel's throttle.\n\
+         through in {burst}, two time slices of the kernel's throttle. If only a part of the work goes to the \
+         limited device, its rate is what it completed; not checked if that is unknown.\n\
          - A note for any other limit on these devices in a direction of the job, for a latency target, \
          and for a weight other than the default.\n\
          - Not checked if no limit was found on the known devices, and a limited device may be in an \
@@ -82,6 +84,8 @@ pub(crate) struct Limit {
     pub(crate) unit: LimitUnit,
     pub(crate) per_s: f64,
     file: String,
+    /// Number of the limited device, such as `8:0`.
+    device: String,
 }
 
 impl Limit {
@@ -103,6 +107,21 @@ impl Limit {
             LimitUnit::Operations => format!("{} IOPS", show_count(self.per_s)),
         };
         format!("{}s {words} {per_s} ({})", self.kind.word(), self.file)
+    }
+
+    /// Whether all work of a case goes to the limited device.
+    fn covers(&self, case: &Case) -> bool {
+        case.places()
+            .all(|place| !place.tops.is_empty() && place.tops.iter().all(|top| self.is_below(place, *top)))
+    }
+
+    /// Whether all work of a layer goes to the limited device.
+    fn is_below(&self, place: &Place, layer: usize) -> bool {
+        // Layers come before the layers below them, also in a damaged record.
+        let below_next = |l: &Layer| !l.below.is_empty() && l.below.iter().all(|next| *next > layer);
+        place.layers.get(layer).is_some_and(|l| {
+            l.number == self.device || below_next(l) && l.below.iter().all(|next| self.is_below(place, *next))
+        })
     }
 }
 
@@ -143,13 +162,20 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
     }
     let unreadable = describe_unreadable(case).map_or_else(String::new, |why| format!(" Other {why}."));
     if let Some((limit, rate)) = find_reached_limit(case, &limits) {
+        let on_device = if limit.covers(case) { "" } else { " on one of the devices" };
         return finding!(
             Severity::Biases,
             evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]),
-            "A cgroup limits {}: the rate is at that limit.{}",
+            "A cgroup limits {}: the rate{on_device} is at that limit.{}",
             limit.describe(),
             unreadable
         );
+    }
+    if let Some(limit) = limits.hard.iter().find(|limit| measure_rate(case, limit).is_none()) {
+        return Err(format!(
+            "a cgroup limits {}, only a part of the work goes to that device, and its rate is unknown",
+            limit.describe()
+        ));
     }
     let mut settings: Vec<String> =
         limits.hard.iter().map(|limit| limit.describe_with("limited to")).collect();
@@ -168,14 +194,14 @@ fn describe_unreadable(case: &Case) -> Option<String> {
     unreadable_limits(case.machine?.fact(LIMITS).ok()?, IO_LIMIT_KINDS)
 }
 
-/// Whether the rate is at a limit that a cgroup sets (D04).
+/// Whether the rate is at a limit that a cgroup sets on a device that gets all the work (D04).
 pub(super) fn reaches_limit(case: &Case) -> bool {
-    let answer = IO_LIMIT_CONFIGURED.ask(case, &BTreeMap::new());
-    matches!(answer, Ok(Answer::Finding(found)) if found.severity == Severity::Biases)
+    let limits = read_limits(case).unwrap_or_default();
+    find_reached_limit(case, &limits).is_some_and(|(limit, _)| limit.covers(&case.with_sharers()))
 }
 
 /// Returns the operations per second that the hard limits allow for the mix of this case, or `None` without a
-/// limit.
+/// limit. Leaves out limits of a device that gets only a part of the work: how much it gets is unknown.
 pub(crate) fn most_iops(case: &Case) -> Option<f64> {
     let all: u64 = RATED_KINDS.map(|kind| case.in_windows(kind).ops).iter().sum();
     let allowed_iops = |limit: &Limit| {
@@ -183,7 +209,8 @@ pub(crate) fn most_iops(case: &Case) -> Option<f64> {
         let part = if limit.unit == LimitUnit::Bytes { done.bytes } else { done.ops };
         (part > 0).then(|| limit.per_s * all as f64 / part as f64)
     };
-    read_limits(case).ok()?.hard.iter().filter_map(allowed_iops).min_by(f64::total_cmp)
+    let limits = read_limits(case).ok()?;
+    limits.hard.iter().filter(|l| l.covers(case)).filter_map(allowed_iops).min_by(f64::total_cmp)
 }
 
 /// Of the reached limits, returns the one that is nearest to the measured rate, with this rate; `None` if no limit is
@@ -191,23 +218,43 @@ pub(crate) fn most_iops(case: &Case) -> Option<f64> {
 fn find_reached_limit<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
     let runs = case.runs.len().max(1) as f64;
     let window_ns = case.window_ns().max(1.0) / runs;
-    let rates = limits.hard.iter().map(|limit| (limit, measure_rate(case, limit)));
+    let rates = limits.hard.iter().filter_map(|limit| Some((limit, measure_rate(case, limit)?)));
     let rates = rates.filter(|(limit, rate)| limit.is_reached_by(*rate, window_ns));
     let distance = |(limit, rate): &(&Limit, f64)| (rate / limit.per_s - 1.0).abs();
     rates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
-/// Returns the mean rate over the runs, in the unit of the limit. Adds up all streams that use the device, because they
-/// share the limit.
-fn measure_rate(case: &Case, limit: &Limit) -> f64 {
+/// Returns the mean rate over the runs on the limited device, in the unit of the limit. Adds up all streams that use the
+/// device, because they share the limit. If only a part of the work goes to the device, this is the device's own count;
+/// `None` if it is unknown.
+fn measure_rate(case: &Case, limit: &Limit) -> Option<f64> {
     let all = case.with_sharers();
+    if !limit.covers(&all) {
+        return measure_rate_of_device(&all, limit);
+    }
     let rate_of_stream = |s: &StreamEnd| {
         let end = s.kinds.get(&limit.kind)?;
         let amount = if limit.unit == LimitUnit::Bytes { end.bytes } else { end.latency.count() };
         (s.window_ns > 0).then(|| amount as f64 * 1e9 / s.window_ns as f64)
     };
     let streams = case.runs.iter().flat_map(|r| &r.end.streams).filter(|s| all.has_stream(s.stream));
-    streams.filter_map(rate_of_stream).sum::<f64>() / case.runs.len().max(1) as f64
+    Some(streams.filter_map(rate_of_stream).sum::<f64>() / case.runs.len().max(1) as f64)
+}
+
+/// Returns the mean rate at which the limited device completed fathom's operations and those of others, from start to stop
+/// of the runs; `None` if it is unknown. A limit counts operations before the device splits or merges them, so operations
+/// are the device's bytes divided by the mean size of an operation.
+fn measure_rate_of_device(case: &Case, limit: &Limit) -> Option<f64> {
+    let layers = case.layers(|layer| layer.number == limit.device);
+    let bytes = flow_of(&case.layer_io(&layers).ok()?, limit.kind).bytes as f64;
+    let seconds = sum_over_runs(case, CaseRun::active_ns).ok()? as f64 / 1e9;
+    let issued = case.issued(limit.kind);
+    let amount = match limit.unit {
+        LimitUnit::Bytes => bytes,
+        LimitUnit::Operations if issued.bytes > 0 => bytes * issued.ops as f64 / issued.bytes as f64,
+        LimitUnit::Operations => return None,
+    };
+    (seconds > 0.0).then(|| amount / seconds)
 }
 
 /// Returns the limits on the layers below the targets in the directions of this case.
@@ -251,10 +298,10 @@ fn parse_limits(text: &str, numbers: &[&str]) -> Limits {
         }
         let throttle = name.strip_prefix("blkio.throttle.").and_then(|n| n.strip_suffix("_device"));
         if let Some(key) = throttle.filter(|key| limited_by(key).is_some()) {
-            out.hard.extend(parse_limit(key, rest.trim(), file));
+            out.hard.extend(parse_limit(device, key, rest.trim(), file));
         } else if name == "io.max" {
             let parts = rest.split_ascii_whitespace().filter_map(|w| w.split_once('='));
-            out.hard.extend(parts.filter_map(|(key, value)| parse_limit(key, value, file)));
+            out.hard.extend(parts.filter_map(|(key, value)| parse_limit(device, key, value, file)));
         } else if name.starts_with("io.") || name.starts_with("blkio.") {
             out.soft.push(format!("{setting} ({file})"));
         }
@@ -262,10 +309,10 @@ fn parse_limits(text: &str, numbers: &[&str]) -> Limits {
     out
 }
 
-fn parse_limit(key: &str, value: &str, file: &str) -> Option<Limit> {
+fn parse_limit(device: &str, key: &str, value: &str, file: &str) -> Option<Limit> {
     let (kind, unit) = limited_by(key)?;
     let per_s = value.parse::<u64>().ok().filter(|n| *n > 0)? as f64;
-    Some(Limit { kind, unit, per_s, file: file.to_owned() })
+    Some(Limit { kind, unit, per_s, file: file.to_owned(), device: device.to_owned() })
 }
 
 /// Returns what a key limits. In cgroup v1, the key is a part of a file name, in v2 a key of `io.max`.
@@ -742,6 +789,39 @@ fn both_cgroup_versions_are_read_and_only_matching_limits_bias() {
         severity_of_limit("/c/io.max: 254:0 rbps=82000000 wbps=max riops=max wiops=max"),
         Some(Severity::Note)
     );
+}
+
+#[test]
+fn a_limit_is_compared_with_the_work_of_its_device() {
+    use crate::fixture::two_streams_on_two_disks;
+    let limited = |riops: u64| {
+        let mut record = two_streams_on_two_disks(&Fixture::honest(), &Fixture::honest());
+        // Each run has 10,000 operations on each disk, all of them from the first stream.
+        record.header.plan.jobs[0].phases[0].streams.truncate(1);
+        record.header.plan.jobs[0].phases[0].streams[0].targets = vec![0, 1];
+        for end in record.runs.iter_mut().filter_map(|run| run.end.as_mut()) {
+            end.streams.truncate(1);
+            let reads = end.streams[0].issued.get_mut(&Kind::Read).unwrap();
+            (reads.ops, reads.bytes) = (2 * reads.ops, 2 * reads.bytes);
+        }
+        let limit = format!("/c/io.max: 254:16 rbps=max wbps=max riops={riops} wiops=max");
+        record.header.hosts[0].facts.insert(LIMITS.into(), Ok(limit));
+        record
+    };
+    let answer = |record: &model::record::Record| IO_LIMIT_CONFIGURED.answer(record);
+    let reached = limited(10_000);
+    let Ok(Answer::Finding(found)) = answer(&reached) else { panic!("{:?}", answer(&reached)) };
+    assert_eq!(found.severity, Severity::Biases);
+    assert!(found.sentence.contains("the rate on one of the devices"), "{}", found.sentence);
+    assert!(!reaches_limit(&crate::case::cases(&reached)[0]), "the limit does not explain the whole rate");
+    assert_eq!(most_iops(&crate::case::cases(&reached)[0]), None);
+    // The limit of one disk is the rate of both.
+    assert_eq!(IO_LIMIT_CONFIGURED.severity(&limited(20_000)), Some(Severity::Note));
+    let mut uncounted = limited(10_000);
+    for snapshot in uncounted.runs.iter_mut().flat_map(|run| &mut run.evidence) {
+        snapshot.files.insert("/sys/block/vdb/stat".into(), Err("permission denied".into()));
+    }
+    assert!(answer(&uncounted).is_err_and(|why| why.contains("a part of the work")));
 }
 
 #[test]

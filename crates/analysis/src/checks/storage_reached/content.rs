@@ -201,9 +201,7 @@ pub(super) const PAYLOAD_TOO_EASY: Check = Check {
           and --dedup to imitate your data.",
     accept: "Accept it if your data are as compressible.",
     // Plain memory stores every byte as it is. Compressed memory (zram) does not.
-    applies: |case| {
-        case.does(Kind::Write) && case.has_storage() && (case.memory_reason().is_none() || compresses(case))
-    },
+    applies: |case| case.does(Kind::Write) && (case.on_device() || (case.has_storage() && compresses(case))),
     ask: Ask::Alone(check_payload_too_easy),
     #[cfg(test)]
     fires: Some(|| written(&Fixture::honest_write(), Data::Zeros, [100.0, 100.0])),

@@ -430,12 +430,17 @@ fn check_direct_unsupported(case: &Case) -> Known<Answer> {
             _ if without == all => (format!("None of the {all} targets supports"), "their"),
             _ => (format!("{without} of {all} targets do not support"), "their"),
         };
+        let renames = if without < all {
+            Rename::Condition("partly page cache".into())
+        } else {
+            Rename::Medium("page cache".into())
+        };
         return detail!(
             Severity::Relabels,
             evidence([]),
             "{do_not_support} direct I/O ({reasons}): {its} I/O goes through the page cache."
         )
-        .relabelled(Rename::Medium("page cache".into()))
+        .relabelled(renames)
         .found();
     }
     if known < all {

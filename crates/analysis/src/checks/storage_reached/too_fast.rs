@@ -140,7 +140,7 @@ fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
     };
     let numbers = evidence([("bytes_per_s", rate), ("ceiling_bytes_per_s", ceiling.bytes_per_s)]);
     if rate <= ceiling.bytes_per_s {
-        let sentence = if case.memory_reason().is_some() {
+        let sentence = if case.is_in_memory() {
             "Memory can be copied at this rate."
         } else {
             "The link to the storage can carry this rate."
@@ -159,7 +159,7 @@ fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 /// Returns the bandwidth limit of the targets, or `None` if there is no known limit.
 fn find_ceiling(case: &Case) -> Known<Option<Ceiling>> {
-    if case.memory_reason().is_some() {
+    if case.is_in_memory() {
         if WITHOUT_COPY.contains(&case.stream.engine.as_str()) {
             return Ok(None);
         }
