@@ -72,7 +72,7 @@ impl Measurement {
             let mut own: Vec<_> = streams
                 .iter()
                 .filter(|s| s.targets.contains(&index))
-                .map(|s| s.access.region())
+                .flat_map(|s| s.regions())
                 .filter(|region| !self.plan.is_same_region(index, region, &whole))
                 .collect();
             own.sort_by_key(|region| (region.end - region.start, region.start));
@@ -94,9 +94,12 @@ impl Measurement {
         let mut snapshot = self.snapshots.take(Moment::AfterPrepare, &regions, true);
         for (index, state) in snapshot.targets.iter_mut().enumerate().filter(|_| !self.is_stopped()) {
             // The regions are probed by size, because a probe leaves its blocks in a cache below the target: the 64 blocks
-            // of a small region are few blocks of a larger one.
+            // of a small region are few blocks of a larger one. The regions of turns have no probe.
             for region in state.regions.iter_mut().take_while(|_| !self.is_stopped()) {
-                region.probe = self.probe_region(index, region.first_byte..region.end_byte);
+                let bytes = region.first_byte..region.end_byte;
+                if self.plan.streams().any(|s| s.access.region() == bytes) {
+                    region.probe = self.probe_region(index, bytes);
+                }
             }
             state.probe = self.probe(index);
         }

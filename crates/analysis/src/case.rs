@@ -908,6 +908,13 @@ impl<'a> Case<'a> {
         self.stream.targets.iter().map(|target| self.own_region(*target, streams())).collect()
     }
 
+    /// Returns this case for each turn of the stream, as if the stream repeated only that turn; empty without turns. The
+    /// counts remain those of all turns.
+    pub(crate) fn of_turns(&self) -> Vec<Self> {
+        let of_turn = |turn| Self { stream: Cow::Owned(self.stream.with_turn(turn)), ..self.clone() };
+        self.stream.turns.iter().map(of_turn).collect()
+    }
+
     /// Returns how long the final syncs of all runs took together, in ns; `None` if one of them failed or is missing.
     pub(crate) fn sync_ns(&self) -> Option<f64> {
         self.runs.iter().map(|ran| Some(ran.sync_ns()? as f64)).sum()

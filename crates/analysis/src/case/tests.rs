@@ -161,6 +161,28 @@ fn stored_data_are_those_of_the_streams_own_region() {
             "{id}: {found:?}"
         );
     }
+    // The first stream's region as a turn of one stream, next to a turn in the other bytes.
+    let turns = |fixture: &Fixture, own: Option<Change>| {
+        let mut record = with_another_region(fixture, own);
+        let streams = &mut record.header.plan.jobs[0].phases[0].streams;
+        let other = streams.pop().unwrap();
+        let turn = |access: &model::job::Access| model::job::Turn {
+            operations: 400,
+            turns: 1,
+            access: access.clone(),
+            flush: None,
+        };
+        streams[0].turns = vec![turn(&other.access), turn(&streams[0].access)];
+        (streams[0].access, _) = model::job::Turn::summarize(&streams[0].turns);
+        record
+    };
+    for (id, fixture) in [(CheckId::A04, &read), (CheckId::B16, &write)] {
+        let found = answer(&turns(fixture, Some(unwritten)), id);
+        assert!(matches!(found, Ok(Answer::Finding(_))), "{id}: {found:?}");
+        let found = answer(&turns(fixture, None), id);
+        assert!(found.as_ref().is_err_and(|why| why.contains("the regions of all")), "{id}: {found:?}");
+    }
+
     let mut before_runs = with_another_region(&read, Some(holes));
     before_runs.runs.clear();
     assert!(matches!(answer(&before_runs, CheckId::A04), Ok(Answer::Finding(_))));

@@ -375,6 +375,19 @@ fn issued_bytes(case: &Case, kind: Kind) -> Known<u64> {
     }
 }
 
+/// Asks how the bytes are stored that operations of a kind touch. Turns touch different bytes, so each turn that does such
+/// operations is asked alone. Of their answers, returns the worst finding, else an unknown one, else the first.
+fn ask_each_turn(case: &Case, kind: Kind, ask: impl Fn(&Case) -> Known<Answer>) -> Known<Answer> {
+    let turns = case.of_turns();
+    let answers = turns.iter().filter(|turn| turn.does(kind)).map(&ask);
+    let rank = |answer: &Known<Answer>| match answer {
+        Ok(Answer::Finding(found)) => (0, Some(found.severity)),
+        Err(_) | Ok(Answer::Undecided(_)) => (1, None),
+        Ok(_) => (2, None),
+    };
+    answers.min_by_key(rank).unwrap_or_else(|| ask(case))
+}
+
 /// Adds up a figure of all runs.
 fn sum_over_runs<'r>(case: &Case<'r>, figure: impl Fn(&CaseRun<'r>) -> Known<u64>) -> Known<u64> {
     case.runs.iter().try_fold(0_u64, |sum, ran| Ok(sum.saturating_add(figure(ran)?)))

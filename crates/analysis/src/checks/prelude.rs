@@ -1,8 +1,8 @@
 //! The imports that nearly every check needs.
 
 pub(super) use super::{
-    ARRIVED_FROM, VMSTAT, VMSTAT_PAGE_BYTES, issued_bytes, layer_names, least_median_ns, service_latency,
-    sum_over_runs,
+    ARRIVED_FROM, VMSTAT, VMSTAT_PAGE_BYTES, ask_each_turn, issued_bytes, layer_names, least_median_ns,
+    service_latency, sum_over_runs,
 };
 pub(crate) use crate::case::{
     Amount, Case, CaseRun, cgroup_slot, flow_of, no_run, requested_depth, share, split_known,

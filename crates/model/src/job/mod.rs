@@ -24,6 +24,7 @@ use crate::spec::number::MAX_SYNCS;
 use crate::units::{show_bytes, show_count};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// A complete workload: phases one after another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -446,6 +447,14 @@ impl Stream {
     #[must_use]
     pub fn with_turn(&self, turn: &Turn) -> Self {
         Self { access: turn.access.clone(), flush: turn.flush, turns: Vec::new(), ..self.clone() }
+    }
+
+    /// Returns the ranges of bytes that operations may touch: the span of each turn, or that of a stream without turns.
+    pub fn regions(&self) -> Vec<Range<u64>> {
+        match self.turns.as_slice() {
+            [] => vec![self.access.region()],
+            turns => turns.iter().map(|turn| turn.access.region()).collect(),
+        }
     }
 
     /// Returns the size of an operation's buffer in bytes.

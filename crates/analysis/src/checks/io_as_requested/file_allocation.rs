@@ -292,14 +292,17 @@ pub(super) const WRITES_ALLOCATE: Check = Check {
         "(Holes + unwritten bytes + bytes not allocated yet) / bytes of the file at the start of a run: \
          relabelled `allocating` above {ALLOCATED_ABOVE} in the worst run. Such a write takes a block, marks \
          it written and puts both into the journal. A note if the job itself requests a new file (`--engine \
-         sync:new`, `sync:fallocate`, `sync:grow`). Does not apply if the job also reads and A04 finds holes."
+         sync:new`, `sync:fallocate`, `sync:grow`). Each turn is judged by its own region. Does not apply if the job also \
+         reads and A04 finds holes."
     ),
     provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy \
               FILE FILE`.",
     fix: "Name the directory and let fathom make its own test file, or fill the file with data first.",
     accept: "Accept it if the application writes new files.",
     applies: |case| case.does(Kind::Write) && case.on_device() && !case.on_block_devices(),
-    ask: Ask::After(&[CheckId::A04], check_writes_allocate),
+    ask: Ask::After(&[CheckId::A04], |case, earlier| {
+        ask_each_turn(case, Kind::Write, |turn| check_writes_allocate(turn, earlier))
+    }),
     #[cfg(test)]
     fires: Some(|| Fixture { hole_share: 0.5, ..Fixture::honest_write() }.record()),
     #[cfg(test)]

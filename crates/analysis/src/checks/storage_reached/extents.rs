@@ -21,14 +21,15 @@ pub(super) const HOLES_READ: Check = Check {
     formula: formula!(
         "Invalid if bytes never written / bytes of the region > {UNWRITTEN_ABOVE}, which is one block at the \
          end of a file of a few mebibytes. The kernel answers such reads with zeros without asking the disk, \
-         even with O_DIRECT. Block devices have no extents; A05 checks their data."
+         even with O_DIRECT. Each turn is judged by its own region. Block devices have no extents; A05 checks \
+         their data."
     ),
     provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
     fix: "Name the directory and let fathom make its own test file. Or, if the contents of the file are worthless, write \
           it once: `fathom run --rw write --bs 1m --runs 1 --passes 1 --destroy FILE FILE`.",
     accept: "Accept it only to measure how fast the kernel answers reads of holes: no disk is involved.",
     applies: |case| case.does(Kind::Read) && case.on_device() && !case.on_block_devices(),
-    ask: Ask::Alone(check_holes_read),
+    ask: Ask::Alone(|case| ask_each_turn(case, Kind::Read, check_holes_read)),
     #[cfg(test)]
     fires: Some(|| Fixture { hole_share: 1.0, ..Fixture::honest() }.record()),
     #[cfg(test)]
