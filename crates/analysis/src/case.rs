@@ -264,7 +264,12 @@ impl<'a> Case<'a> {
     /// Whether the stream writes and makes its writes stable. Then the device gets requests of the journal in addition
     /// to the operations.
     pub fn syncs(&self) -> bool {
-        self.does(Kind::Write) && (self.stream.cache.is_sync() || self.stream.flush.is_some())
+        self.does(Kind::Write) && (self.stream.cache.is_sync() || self.calls_sync())
+    }
+
+    /// Whether the stream makes sync calls, its own or those of the load that it replays.
+    pub(crate) fn calls_sync(&self) -> bool {
+        self.stream.kinds().any(|kind| kind == Kind::Sync)
     }
 
     /// Whether every target is a block device.
@@ -574,9 +579,10 @@ impl<'a> Case<'a> {
         self.job.phases.get(self.phase_index).map_or(&[], |phase| &phase.streams)
     }
 
-    /// Whether the stream makes its writes stable within the measured time.
+    /// Whether the stream makes writes stable within the measured time: all of them, or those that a replayed load syncs.
     pub(crate) fn syncs_within_window(&self) -> bool {
-        self.stream.cache.is_sync() || self.stream.flush.is_some_and(|f| f.call != SyncCall::SyncFileRange)
+        let is_stable = self.stream.flush.is_none_or(|f| f.call != SyncCall::SyncFileRange);
+        self.stream.cache.is_sync() || self.calls_sync() && is_stable
     }
 
     /// Returns the operations and bytes of a kind within the windows of all runs.

@@ -789,9 +789,7 @@ impl Line {
             let pause = self.delay_law.describe_mean(self.delay_ns);
             order += &format!(", {pause} between bursts of {}", self.burst);
         }
-        if self.reply_bytes > 0 {
-            order += &format!(", replies of {}", show_block(u64::from(self.reply_bytes)));
-        }
+        order += &self.describe_replies();
         if self.weight != 100 {
             order += &format!(", {} %", self.weight);
         }
@@ -832,7 +830,17 @@ impl Line {
             Order::Once => ("random".to_owned(), ", each block once"),
             _ => (self.order.describe() + self.describe_clusters(), ""),
         };
-        format!("{} {order} {}{once}{row}{woven}{times}{runs}{apart}", sizes.join("/"), self.direction())
+        let replies = self.describe_replies();
+        format!(
+            "{} {order} {}{once}{row}{woven}{times}{runs}{apart}{replies}",
+            sizes.join("/"),
+            self.direction()
+        )
+    }
+
+    fn describe_replies(&self) -> String {
+        let replies = || format!(", replies of {}", show_block(u64::from(self.reply_bytes)));
+        if self.reply_bytes > 0 { replies() } else { String::new() }
     }
 }
 

@@ -213,7 +213,8 @@ fn arrived_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Result<f64
 /// Whether the page cache of a loop device's image may answer for one of these disks. False for
 /// writes that the stream itself makes stable: C01 and C03 check those.
 fn may_be_kept(case: &Case, kind: Kind, lower: &[&Layer]) -> bool {
-    let may_stay = kind == Kind::Read || !case.syncs_within_window();
+    let makes_all_stable = case.syncs_within_window() && case.stream.replay.is_none();
+    let may_stay = kind == Kind::Read || !makes_all_stable;
     may_stay && lower.iter().any(|disk| is_below_cached_image(case, disk))
 }
 
