@@ -35,7 +35,9 @@ use report::Style;
 pub(crate) use run::{NOT_FOUND, SHELL};
 use run::{Run, Runner, Tracing};
 use rustix::process::{Pid, getpgid, getpgrp, getsid};
-use signal_hook::consts::{SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGVTALRM, SIGXCPU};
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGVTALRM, SIGXCPU,
+};
 use std::collections::BTreeSet;
 use std::io::read_to_string;
 use std::path::Path;
@@ -95,6 +97,8 @@ impl Signalled {
 fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let root = Root::real();
     let plan = plan(request);
+    // Where SIGCHLD is ignored, the kernel reports neither the end of a child nor its I/O.
+    let _ = sys::process::stop_ignoring(SIGCHLD);
     // Read the host and the devices below the files at the same time, because both take equally long.
     let mut named = Vec::new();
     let mut places = Vec::new();

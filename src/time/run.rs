@@ -31,6 +31,7 @@ use model::record::{Frame, RunEnd, RunEnding, RunStart};
 use rustix::fs::FileType;
 use rustix::io::retry_on_intr;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::BorrowedFd;
@@ -91,7 +92,13 @@ impl Runner<'_> {
         }
         prepared.transpose()?;
         let named = &self.named[command];
-        let mut notes = self.evict(named);
+        // `--prepare` may have mounted another file system at a path whose devices are already known.
+        let moved_away: Vec<&Path> = named
+            .iter()
+            .filter(|one| one.is_on_another_file_system())
+            .map(|one| one.path.as_path())
+            .collect();
+        let notes = self.evict(named);
         let at_ns = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
         session.append(&Frame::RunStart(RunStart {
             job: command,
@@ -105,6 +112,7 @@ impl Runner<'_> {
         }))?;
         // Reap ended processes of earlier commands first: they do not belong to this run.
         while let Ok(Some(_)) = sys::process::wait(false) {}
+        let older = children(&self.root);
         // Start the sampling thread first: the BPF programs and `forks` would count a later thread of fathom.
         let end_of_sampling = self.sample_others();
         let tracing = self.tracing.as_ref().map_err(Clone::clone);
@@ -128,7 +136,7 @@ impl Runner<'_> {
             let forks_before = forks(&self.root);
             let moved_before = ended_children_io(&self.root);
 
-            let Ended { exit, wall_ns, usage } = match self.run_and_wait(command)? {
+            let Ended { exit, wall_ns, usage, older_ended } = match self.run_and_wait(command, &older)? {
                 Ok(ended) => ended,
                 Err(run) => return Ok(run),
             };
@@ -146,6 +154,12 @@ impl Runner<'_> {
             let traced = tracing.and_then(|tracing| Ok(tracing.describe(counts?)));
             let single_process = forks_before.and_then(|before| Ok(forks_after? == before + 1));
             let moved = moved_before.and_then(|before| {
+                if older_ended {
+                    return Err(
+                        "a process of an earlier run ended in this one, and the kernel adds up their I/O"
+                            .into(),
+                    );
+                }
                 let after = moved?;
                 let grown = after.since(&before).ok_or("the counters of /proc/self/io went backwards")?;
                 let has_many_calls = single_process == Ok(true) && grown.read_calls >= MANY_READ_CALLS;
@@ -170,18 +184,22 @@ impl Runner<'_> {
                 path: model::name::text(&one.path),
                 before,
                 after,
-                device: one.device(),
-                memory: one.memory(),
-                hidden_device_reason: one.hidden_device_reason(),
+                device: one.device().filter(|_| !moved_away.contains(&one.path.as_path())),
+                memory: one.memory().filter(|_| !moved_away.contains(&one.path.as_path())),
+                hidden_device_reason: if moved_away.contains(&one.path.as_path()) {
+                    Some(format!(
+                        "{} was on another file system when fathom looked up its device",
+                        one.path.display()
+                    ))
+                } else {
+                    one.hidden_device_reason()
+                },
             });
             // Drop arguments that only look like paths: no such file existed before or after.
             let is_missing = |state: &Known<FilesState>| state.as_ref().is_ok_and(|state| state.files == 0);
             let is_there = |one: &NamedFiles| ![&one.before, &one.after].into_iter().all(is_missing);
             let named: Vec<NamedFiles> = named.filter(is_there).collect();
-            let still_running = self.still_running();
-            if !still_running.is_empty() {
-                notes.push("processes of the command still run; their I/O is not counted".into());
-            }
+            let still_running = self.still_running(&older);
             let ending = match exit {
                 Exit::Code(0) => RunEnding::Complete,
                 Exit::Code(code) => RunEnding::Failed(format!("the command ended with exit code {code}")),
@@ -198,6 +216,7 @@ impl Runner<'_> {
                     system_ns: usage.system_ns,
                     peak_bytes: usage.peak_bytes,
                     peak_floor_bytes: usage.floor_bytes,
+                    major_faults: Some(usage.major_faults),
                     moved,
                     still_running,
                     page_bytes: rustix::param::page_size() as u64,
@@ -226,8 +245,9 @@ impl Runner<'_> {
 
     /// Starts a command, and waits for it and for all descendants that have ended by then.
     ///
-    /// The inner error is the outcome of a run whose command was not started.
-    fn run_and_wait(&self, command: usize) -> Result<Result<Ended, Run>, Failure> {
+    /// `older` are processes of earlier runs that still ran; their CPU time is left out. The inner error is the outcome of
+    /// a run whose command was not started.
+    fn run_and_wait(&self, command: usize, older: &[u32]) -> Result<Result<Ended, Run>, Failure> {
         let args = &self.request.study.commands[command].args;
         let program = args.first().map(String::as_str).unwrap_or_default();
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
@@ -256,6 +276,7 @@ impl Runner<'_> {
         drop(running);
         let mut exit = None;
         let mut wall_ns = 0;
+        let mut older_ended = false;
         // Reap ended orphans too, until only running ones are left.
         loop {
             // Wait without reaping. The kernel may reuse the process id once the command is reaped, so no signal may be passed on until
@@ -264,9 +285,14 @@ impl Runner<'_> {
             let has_ended = exit.is_some() || retry_on_intr(|| waitid(WaitId::All, options)).is_ok();
             let running = has_ended.then(|| self.signalled.command());
             let Ok(Some(ended)) = sys::process::wait(!has_ended) else { break };
+            if older.contains(&ended.pid) {
+                older_ended = true;
+                continue;
+            }
             usage.user_ns += ended.user_ns;
             usage.system_ns += ended.system_ns;
             usage.peak_bytes = usage.peak_bytes.max(ended.peak_bytes);
+            usage.major_faults += ended.major_faults;
             if ended.pid == pid {
                 wall_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 *running.unwrap_or_else(|| self.signalled.command()) = None;
@@ -275,7 +301,7 @@ impl Runner<'_> {
         }
         let exit =
             exit.ok_or_else(|| Failure::Refused("the kernel did not report the end of the command".into()))?;
-        Ok(Ok(Ended { exit, wall_ns, usage }))
+        Ok(Ok(Ended { exit, wall_ns, usage, older_ended }))
     }
 
     /// Samples every process once the command has run for a while. A sample takes 1 ms per 20 processes, which is too much for a short
@@ -354,26 +380,38 @@ impl Runner<'_> {
         }
     }
 
-    /// Writes back the command's dirty data, unless --no-sync was typed or no data are dirty.
+    /// Writes back the command's dirty data, unless --no-sync was typed or the command made none. Dirty data that it
+    /// truncated may have been older, so these do not count against its own.
     fn final_sync(&self, moved: &Known<CommandIo>) -> FinalSync {
         if !self.request.study.final_sync {
             return FinalSync::Off;
         }
-        if moved.as_ref().is_ok_and(|moved| moved.dirtied_bytes <= moved.cancelled_bytes) {
+        if moved.as_ref().is_ok_and(|moved| moved.dirtied_bytes == 0) {
             return FinalSync::NotNeeded;
         }
         time::make_stable(&self.signalled)
     }
 
-    /// Returns the names of the processes in fathom's cgroup, without fathom itself.
-    fn still_running(&self) -> Vec<String> {
-        let Ok(cgroup) = &self.machine.cgroup else { return Vec::new() };
-        let text = std::fs::read_to_string(Path::new(&cgroup.dir).join("cgroup.procs")).unwrap_or_default();
-        let pids = text.lines().filter_map(|line| line.parse::<u32>().ok());
-        pids.filter(|pid| *pid != std::process::id())
+    /// Returns the names of the command's processes that still run: fathom's children, which the kernel hands over when
+    /// their parent ends, and the processes in fathom's cgroup. Leaves out the processes of earlier runs.
+    fn still_running(&self, older: &[u32]) -> Vec<String> {
+        let dir = self.machine.cgroup.as_ref().map(|cgroup| Path::new(&cgroup.dir).join("cgroup.procs"));
+        let text = dir.map(|file| std::fs::read_to_string(file).unwrap_or_default()).unwrap_or_default();
+        let in_cgroup = text.lines().filter_map(|line| line.parse::<u32>().ok());
+        let pids: BTreeSet<u32> = in_cgroup.chain(children(&self.root)).collect();
+        pids.into_iter()
+            .filter(|pid| *pid != std::process::id() && !older.contains(pid))
             .map(|pid| machine::processes::name_and_id(&self.root, pid))
             .collect()
     }
+}
+
+/// Returns the process ids of fathom's children.
+fn children(root: &Root) -> Vec<u32> {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let files = threads.map(|thread| thread.path().join("children").display().to_string());
+    let text: Vec<String> = files.filter_map(|file| root.read(&file).ok()).collect();
+    text.iter().flat_map(|text| text.split_ascii_whitespace()).filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// Keeps the first of several problems, and appends how many more there are.
@@ -390,6 +428,8 @@ struct Ended {
     /// Time from the start of the command to its end.
     wall_ns: u64,
     usage: Usage,
+    /// Whether a process of an earlier run ended in this one.
+    older_ended: bool,
 }
 
 /// Resources used by the command and its descendants, and fathom's own memory as the floor of their peak.
@@ -398,6 +438,7 @@ struct Usage {
     user_ns: u64,
     system_ns: u64,
     peak_bytes: u64,
+    major_faults: u64,
     /// Largest resident memory of fathom itself. A smaller peak of the command is not visible.
     floor_bytes: u64,
 }
@@ -506,6 +547,7 @@ impl Tracing {
             sync_p99_ns: latencies.supported_quantile_ns(0.99),
             sync_max_ns: latencies.max_ns(),
             sync_total_ns: counts.sync_total_ns,
+            sync_covered_ns: Some(counts.sync_covered_ns),
             direct_opens: counts.direct_opens,
             sync_opens: counts.sync_opens,
             async_contexts: counts.async_contexts,

@@ -14,6 +14,7 @@ use model::evidence::SECTOR_BYTES;
 use model::machine::Place;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -29,9 +30,38 @@ pub struct Named {
     pub path: PathBuf,
     /// Where the path is stored, or its directory while the path does not exist; or why that is unknown.
     pub place: Known<Place>,
+    /// The file, or for a path that does not exist its directory and name.
+    identity: Identity,
+    /// Device number of the file system of the path's directory; `None` if it is unknown.
+    file_system: Option<u64>,
+}
+
+/// What a path names: two paths with the same identity are the same file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Identity {
+    /// Device number of the file system.
+    device: u64,
+    inode: u64,
+    /// Name in the directory; `None` for a path that exists.
+    name: Option<OsString>,
+}
+
+impl Identity {
+    fn read(path: &Path) -> Option<Self> {
+        if let Ok(facts) = fs::metadata(path) {
+            return Some(Self { device: facts.dev(), inode: facts.ino(), name: None });
+        }
+        let facts = fs::metadata(parent(path)).ok()?;
+        Some(Self { device: facts.dev(), inode: facts.ino(), name: path.file_name().map(OsStr::to_owned) })
+    }
 }
 
 impl Named {
+    /// Whether the path is now on another file system than when it was found.
+    pub fn is_on_another_file_system(&self) -> bool {
+        file_system(&self.path).is_some_and(|now| Some(now) != self.file_system)
+    }
+
     /// Returns the topmost device that stores the path; `None` without a visible device.
     pub fn device(&self) -> Option<String> {
         let place = self.place.as_ref().ok()?;
@@ -60,6 +90,13 @@ impl Named {
     }
 }
 
+/// Returns the device number of the file system of a directory, or of the directory of any other path. On overlays, files
+/// may have other device numbers than their directory.
+fn file_system(path: &Path) -> Option<u64> {
+    let directory = if path.is_dir() { path } else { parent(path) };
+    fs::metadata(directory).ok().map(|facts| facts.dev())
+}
+
 /// Finds the paths among the arguments of a command, each once. `places` has the places resolved so far; the places of the
 /// paths found are added.
 pub fn find(root: &Root, args: &[String], places: &mut Vec<Place>) -> Vec<Named> {
@@ -69,7 +106,12 @@ pub fn find(root: &Root, args: &[String], places: &mut Vec<Place>) -> Vec<Named>
         let value = arg.split_once('=').map(|(_, value)| value);
         for text in [Some(arg), value].into_iter().flatten() {
             let path = Path::new(text);
-            if text.is_empty() || text.starts_with('-') || found.iter().any(|named| named.path == path) {
+            if text.is_empty() || text.starts_with('-') {
+                continue;
+            }
+            // Another spelling or a hard link of a file that is known already would count its pages twice.
+            let Some(identity) = Identity::read(path) else { continue };
+            if found.iter().any(|named| named.identity == identity) {
                 continue;
             }
             let is_stored = fs::metadata(path).is_ok_and(|metadata| {
@@ -80,7 +122,8 @@ pub fn find(root: &Root, args: &[String], places: &mut Vec<Place>) -> Vec<Named>
                 let existing = if is_stored { path } else { parent(path) };
                 let place = resolve::resolve_another(root, existing, places).map_err(|e| e.to_string());
                 places.extend(place.clone());
-                found.push(Named { path: path.to_owned(), place });
+                let file_system = file_system(path);
+                found.push(Named { path: path.to_owned(), place, identity, file_system });
             }
         }
     }
@@ -228,6 +271,13 @@ mod tests {
         assert!(paths.contains(&there) && paths.contains(&new), "{paths:?}");
         assert!(!paths.iter().any(|path| path == "/nowhere/x" || path == "-n"), "{paths:?}");
         assert_eq!(paths.iter().filter(|path| **path == there).count(), 1);
+        assert!(found.iter().all(|named| !named.is_on_another_file_system()));
+        // A hard link and other spellings of a file and of a path that does not exist yet.
+        let link = dir.path().join("link");
+        fs::hard_link(&there, &link)?;
+        let spelt = |name: &str| dir.path().join(".").join(name).display().to_string();
+        let args = [there, link.display().to_string(), spelt("there"), new, spelt("new")];
+        assert_eq!(find(&Root::real(), &args, &mut Vec::new()).len(), 2);
         Ok(())
     }
 

@@ -83,6 +83,10 @@ pub struct CommandEnd {
     /// Resident memory of fathom when it started the command, in bytes. The kernel counts this memory as the
     /// command's, so a smaller peak is not visible.
     pub peak_floor_bytes: u64,
+    /// Page faults of the command and of all descendants that have ended for which the kernel read storage: reads of
+    /// mapped files that were not in the page cache. `None` in sessions of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub major_faults: Option<u64>,
     /// Bytes and calls of the command and of all descendants that have ended, by the kernel's accounting of tasks
     /// (`/proc/PID/io`).
     pub moved: Known<CommandIo>,
@@ -240,6 +244,9 @@ pub struct Traced {
     pub sync_max_ns: Option<u64>,
     /// Total latency of the sync calls in ns.
     pub sync_total_ns: u64,
+    /// Time in ns in which at least one thread was surely in a sync call; `None` in sessions of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync_covered_ns: Option<u64>,
     /// Files opened with `O_DIRECT`.
     pub direct_opens: u64,
     /// Files opened with `O_SYNC` or `O_DSYNC`: each write waits until it is stable.
@@ -393,6 +400,10 @@ pub struct Syncs {
     pub max_ns: Option<u64>,
     /// Total latency of the sync calls in ns.
     pub total_ns: u64,
+    /// Time in ns in which at least one thread was surely in a sync call: below `total_ns` if threads synced at once;
+    /// `None` in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered_ns: Option<u64>,
 }
 
 impl Syncs {
@@ -446,6 +457,15 @@ pub struct DeviceUse {
     pub busy_share: Option<f64>,
     /// Bytes written to the device from the end of the command until its data was stable.
     pub synced_bytes: u64,
+    /// Flushes of the device's cache. `write_requests` may include as many requests without data. 0 on kernels before
+    /// Linux 5.5, which do not count flushes, and in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub flushes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Length in seconds of the shortest run for which the mean depth and the busy share of a device
@@ -467,6 +487,7 @@ impl DeviceUse {
             mean_depth: per_time(did.queue_ms),
             busy_share: per_time(did.busy_ms).map(|share| share.min(1.0)),
             synced_bytes,
+            flushes: did.flush.map_or(0, |flushes| flushes.ios),
         }
     }
 }

@@ -29,6 +29,9 @@ pub struct Counts {
     pub sync_latencies: Vec<(u64, u64)>,
     /// Exact sum of the sync latencies in ns.
     pub sync_total_ns: u64,
+    /// Time in ns in which at least one thread was in a sync, or less: if a long sync contains later ones, its time before
+    /// these is left out.
+    pub sync_covered_ns: u64,
     /// Number of opens with `O_DIRECT`, including failed ones.
     pub direct_opens: u64,
     /// Number of opens with `O_SYNC` or `O_DSYNC`, including failed ones.
@@ -133,8 +136,12 @@ const MAX_ENDS: i32 = 16;
 const END_BYTES: i32 = 8 * (MAX_ENDS + 1);
 /// Offset of the sum of the latencies of syncs.
 const TOTAL_NS: i32 = ENDS + 2 * END_BYTES;
+/// Offset of the time covered by syncs, each moment counted once.
+const COVERED_NS: i32 = TOTAL_NS + 8;
+/// Offset of the time at which the last sync ended.
+const LAST_SYNC_END: i32 = COVERED_NS + 8;
 /// Offset of the buckets of latencies.
-const BUCKETS: i32 = TOTAL_NS + 8;
+const BUCKETS: i32 = LAST_SYNC_END + 8;
 /// Offset of the table of system calls: one byte for each call number, 0 for calls that are ignored.
 const TABLE: i32 = BUCKETS + 8 * MAX_BUCKETS;
 /// Size of the array's value.
@@ -319,6 +326,7 @@ fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
         syncs: syncs.filter(|(_, count)| *count > 0).collect(),
         sync_latencies: latencies.filter(|(_, count)| *count > 0).collect(),
         sync_total_ns: word(TOTAL_NS),
+        sync_covered_ns: word(COVERED_NS),
         direct_opens: counter(DIRECT_OPENS),
         sync_opens: counter(SYNC_OPENS),
         async_contexts: counter(ASYNC),
@@ -409,6 +417,7 @@ const AT_MOST: u64 = 0xb5;
 const HAS_BITS: u64 = 0x45;
 const EQUAL_REGISTERS: u64 = 0x1d;
 const NOT_EQUAL_REGISTERS: u64 = 0x5d;
+const AT_LEAST_REGISTERS: u64 = 0x3d;
 
 /// Numbers of the kernel's helper functions.
 const LOOKUP: i32 = 1;
@@ -722,6 +731,21 @@ impl Maps {
             code.land(is_sync);
         }
         code.call(NOW_NS);
+        // The sync covers the time since its beginning, or since the end of the last sync if that is later. Register 2
+        // becomes the later one.
+        code.state(1, LAST_SYNC_END);
+        code.load(LOAD_64, 2, 1, 0);
+        code.store(1, 0, 0);
+        let is_later = code.skip_if(AT_LEAST_REGISTERS, 2, 7, 0);
+        code.registers(COPY, 2, 7);
+        code.land(is_later);
+        // Another CPU may have stored a later end in between.
+        let is_covered = code.skip_if(AT_LEAST_REGISTERS, 2, 0, 0);
+        code.registers(COPY, 3, 0);
+        code.registers(SUBTRACT, 3, 2);
+        code.state(1, COVERED_NS);
+        code.push(ADD_ATOMICALLY, 1, 3, 0, 0);
+        code.land(is_covered);
         code.registers(SUBTRACT, 0, 7);
         code.state(1, TOTAL_NS);
         code.push(ADD_ATOMICALLY, 1, 0, 0, 0);
@@ -958,6 +982,8 @@ mod tests {
         let sum_ns: u64 = counts.sync_latencies.iter().map(|(ns, count)| ns * count).sum();
         assert_eq!((completed, counts.pipes), (3, 1), "{counts:?}");
         assert!(sum_ns.abs_diff(counts.sync_total_ns) <= counts.sync_total_ns / 128 + 3, "{counts:?}");
+        // One after the other.
+        assert_eq!(counts.sync_covered_ns, counts.sync_total_ns);
         assert!(counts.started >= 6, "{counts:?}");
         // A program that ends without a result.
         let rejected = load(&[EXIT]).map_or_else(|why| why, |program| panic!("{program:?}"));

@@ -64,6 +64,8 @@ pub struct Ended {
     pub system_ns: u64,
     /// Largest resident memory, in bytes, of the child or of any of its children.
     pub peak_bytes: u64,
+    /// Page faults that read storage, including children that the child waited for.
+    pub major_faults: u64,
 }
 
 /// Waits until a child ends and reaps it. Without `block`, returns `None` if no child has ended.
@@ -98,6 +100,7 @@ pub fn wait(block: bool) -> io::Result<Option<Ended>> {
             system_ns: ns(usage.ru_stime),
             // Linux reports KiB.
             peak_bytes: (usage.ru_maxrss as u64) << 10,
+            major_faults: usage.ru_majflt.cast_unsigned(),
         }));
     }
 }
@@ -129,6 +132,22 @@ pub fn is_ignored(signal: i32) -> bool {
     unsafe {
         check(libc::sigaction(signal, ptr::null(), action.as_mut_ptr())).is_ok()
             && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Ends that this process ignores a signal: from now on, the signal has its default action. Does nothing if the process does not ignore it.
+///
+/// # Errors
+/// `EINVAL` for a signal that does not exist.
+pub fn stop_ignoring(signal: i32) -> io::Result<()> {
+    if !is_ignored(signal) {
+        return Ok(());
+    }
+    // SAFETY: a sigaction of zeros with the action SIG_DFL is valid, and the kernel only reads it.
+    unsafe {
+        let mut default = MaybeUninit::<libc::sigaction>::zeroed();
+        (*default.as_mut_ptr()).sa_sigaction = libc::SIG_DFL;
+        check(libc::sigaction(signal, default.as_ptr(), ptr::null_mut()))
     }
 }
 

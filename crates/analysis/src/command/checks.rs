@@ -75,7 +75,7 @@ pub(super) fn run_checks(
             CheckId::A10,
             check_stored_bytes(run, "ranges that were never written", |before| before.unwritten_bytes),
         ),
-        (CheckId::A08, check_easy_data(run, seen)),
+        (CheckId::A08, check_easy_data(command, run, seen)),
         (CheckId::A09, check_still_in_memory(run, seen)),
         (CheckId::A11, check_memory_below(run)),
         (CheckId::A12, check_lower_layer(record, run)),
@@ -135,7 +135,7 @@ fn to_checked(id: CheckId, command: &Command, answer: &Known<CheckAnswer>) -> Op
 
 fn check_page_cache(run: &CommandRun) -> Known<CheckAnswer> {
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
-    if moved.read_call_bytes < MIN_BYTES {
+    if moved.read_call_bytes < MIN_BYTES && run.interface.asynchronous != Ok(true) {
         return Ok(CheckAnswer::DoesNotApply);
     }
     let cached = run.cached_read_bytes.clone()?;
@@ -196,7 +196,7 @@ fn check_stored_bytes(
 
 /// Checks for output that is easier to store than real data: holes in a file that had none before, or zeros, according
 /// to the command line.
-fn check_easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer> {
+fn check_easy_data(command: &Command, run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer> {
     let had_no_holes = |one: &&NamedFiles| one.before.as_ref().is_ok_and(|before| before.hole_bytes == 0);
     for one in run.named.iter().filter(had_no_holes) {
         if let Ok(after) = &one.after
@@ -208,22 +208,31 @@ fn check_easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer>
             return Ok(found(Severity::Biases, sentence));
         }
     }
-    if figures::written_bytes(seen.end)? < MIN_BYTES {
+    if figures::written_bytes(seen.end, &run.machine_dirty_bytes[0])? < MIN_BYTES {
         return Ok(CheckAnswer::DoesNotApply);
     }
-    let is_zero = seen.end.byte_sources.iter().any(|source| source == "/dev/zero");
     // The content of other output is unknown, so the check never holds.
-    Ok(if is_zero {
+    if !seen.end.byte_sources.iter().any(|source| source == "/dev/zero") {
+        return Ok(CheckAnswer::DoesNotApply);
+    }
+    // These programs copy their input. Others, and pipelines, may make other data of it.
+    let has_pipes = seen.end.traced.as_ref().is_ok_and(|traced| traced.pipes > 0);
+    Ok(if COPYING_PROGRAMS.contains(&command.program()) && !has_pipes {
         let sentence =
             "The command wrote zeros: storage that compresses or skips zeros stores them faster than data.";
         found(Severity::Biases, sentence.into())
     } else {
-        CheckAnswer::DoesNotApply
+        let sentence = "The command read /dev/zero. If it wrote these zeros, storage that compresses or skips zeros \
+                        stored them faster than data.";
+        found(Severity::Note, sentence.into())
     })
 }
 
+/// Programs that write what they read.
+const COPYING_PROGRAMS: [&str; 5] = ["dd", "cp", "cat", "head", "tee"];
+
 fn check_still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer> {
-    let wrote = figures::written_bytes(seen.end)?;
+    let wrote = figures::written_bytes(seen.end, &run.machine_dirty_bytes[0])?;
     if wrote < MIN_BYTES {
         return Ok(CheckAnswer::DoesNotApply);
     }
@@ -241,6 +250,9 @@ fn check_memory_below(run: &CommandRun) -> Known<CheckAnswer> {
     run.devices.as_ref().map_err(Clone::clone)?;
     Ok(holds())
 }
+
+/// Lower devices that read more than this factor of what the topmost ones read also read for others, or ahead.
+const MOST_BELOW: f64 = 1.02;
 
 /// Checks whether the lowest devices read as much as the topmost.
 fn check_lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
@@ -263,6 +275,14 @@ fn check_lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
         }
         if top > 0 {
             least_share = least_share.min(below as f64 / top as f64);
+        }
+        if top >= MIN_BYTES && below > top.saturating_add(MIN_BYTES) && below as f64 > MOST_BELOW * top as f64
+        {
+            return Err(format!(
+                "the disks below read {}, more than the {} that were read above them: reads of others may hide a cache",
+                show_bytes(below),
+                show_bytes(top)
+            ));
         }
     }
     if least_share < 1.0 {
@@ -288,7 +308,8 @@ fn check_foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
             "Other processes read {} from the same devices during the run{who}.",
             show_bytes(foreign)
         );
-        return Ok(found(Severity::Biases, sentence));
+        let severity = if figures::used_devices(run) { Severity::Biases } else { Severity::Note };
+        return Ok(found(severity, sentence));
     }
     let below = read_only_below(record, run)?;
     if is_much(below, all) {
@@ -315,7 +336,7 @@ fn check_foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
 
 /// Returns the bytes that only the lowest devices of a place read: more than its topmost devices read, and more than the command may have
 /// read from other places. Of several places, returns the largest number.
-fn read_only_below(record: &Record, run: &CommandRun) -> Known<u64> {
+pub(super) fn read_only_below(record: &Record, run: &CommandRun) -> Known<u64> {
     let devices = run.devices.as_ref().map_err(Clone::clone)?;
     let read = |name: &str| devices.iter().find(|d| d.name == name).map_or(0, |d| d.read_bytes);
     let fetched = run.moved.as_ref().map_or(0, |moved| moved.fetched_bytes);

@@ -36,10 +36,14 @@ pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> Comman
         [Moment::Start, Moment::Stop, Moment::Synced].map(|moment| snapshot_at(run, moment));
     let seconds = end.wall_ns as f64 / 1e9;
     let machine = record.header.hosts.first();
-    let devices = use_of_devices(machine, [&start, &stop, &synced], seconds);
+    let devices = match end.named.iter().find_map(|one| one.hidden_device_reason.clone()) {
+        Some(why) => Err(why),
+        None => use_of_devices(machine, [&start, &stop, &synced], seconds),
+    };
     let dirty = [&start, &stop, &synced].map(|snapshot| snapshot.clone().and_then(dirty_bytes));
     let others_dirtied = dirtied_by_others(&start, &stop, end);
-    let dirty_at_end = dirty_bytes_at_end(end, &dirty, &others_dirtied);
+    let wrote = written_bytes(end, &dirty[0]);
+    let dirty_at_end = dirty_bytes_at_end(end, &wrote, &dirty, &others_dirtied);
     // Data of other processes that the final sync may have written: dirty before the command began,
     // or dirtied until the end of the sync.
     let others_synced = others_dirtied.clone().and_then(|during| {
@@ -55,7 +59,7 @@ pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> Comman
     };
     let charged = charged_bytes(machine, &start, &stop);
     let foreign_read = foreign_read_bytes(machine, &devices, &charged, end);
-    let reached = bytes_that_reached_devices(end, machine, &devices, &dirty_at_end);
+    let reached = bytes_that_reached_devices(&wrote, machine, &devices, &dirty_at_end);
     CommandRun {
         seconds,
         exit: end.exit,
@@ -74,13 +78,13 @@ pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> Comman
         unused_read_ahead_bytes: unused_read_ahead_bytes(end),
         foreign_written_bytes: foreign_written_bytes(machine, &devices, &reached),
         written_at_end_bytes: reached,
-        stable_mb_per_s: stable_rate(end, seconds, &sync_seconds, &others_synced),
+        stable_mb_per_s: stable_rate(end, &wrote, seconds, &sync_seconds, &others_synced),
         dirty_at_end_bytes: dirty_at_end,
         sync_seconds,
         machine_dirty_bytes: dirty,
         syncs: end.traced.clone().and_then(|traced| {
             // Syncs in a ring or an asynchronous context are no system calls, so they are not counted.
-            if traced.async_contexts > 0 && traced.syncs.is_empty() {
+            if traced.async_contexts > 0 {
                 return Err("the command used asynchronous I/O, whose syncs are not counted".into());
             }
             Ok(Syncs {
@@ -90,6 +94,7 @@ pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> Comman
                 p99_ns: traced.sync_p99_ns,
                 max_ns: traced.sync_max_ns,
                 total_ns: traced.sync_total_ns,
+                covered_ns: traced.sync_covered_ns,
             })
         }),
         interface: describe_interface(end),
@@ -165,7 +170,7 @@ fn use_of_devices(
 ///
 /// # Errors
 /// Why the reads are unknown. Also if files with such ranges were read only in part, because that part may or may not
-/// include the ranges.
+/// include the ranges, and if more bytes are missing from the devices than the page cache had of the files.
 fn cached_read_bytes(end: &CommandEnd) -> Known<u64> {
     let moved = end.moved.as_ref().map_err(Clone::clone)?;
     if moved.read_call_bytes == 0 {
@@ -176,18 +181,57 @@ fn cached_read_bytes(end: &CommandEnd) -> Known<u64> {
     let files = || end.named.iter().filter_map(|one| one.before.as_ref().ok());
     let never_written: u64 =
         files().map(|state| state.hole_bytes.saturating_add(state.unwritten_bytes.unwrap_or(0))).sum();
-    if undelivered == 0 || is_negligible(never_written, undelivered) {
-        return Ok(undelivered);
+    let was_cached: Option<u64> = files().map(|state| state.cached_bytes).sum();
+    // The devices may have delivered mapped memory, and the page cache the bytes of the calls.
+    if end.major_faults.unwrap_or(0) > 0
+        && moved.fetched_bytes > NEGLIGIBLE_BYTES
+        && was_cached.is_none_or(|bytes| !is_negligible(bytes, moved.read_call_bytes))
+    {
+        return Err("page faults read storage, so the reads of the devices may be of mapped memory".into());
+    }
+    if undelivered == 0 {
+        return Ok(0);
+    }
+    if is_negligible(never_written, undelivered) {
+        return check_against_cached_pages(end, undelivered, was_cached);
+    }
+    // Which of two files with data was read, and which one was written, is unknown.
+    let holding_data = files().filter(|state| state.bytes > 0).count();
+    if holding_data > 1 && moved.dirtied_bytes >= MIN_DESCRIBED_BYTES {
+        return Err(
+            "a file has ranges that were never written, and the command may have read or written it".into()
+        );
     }
     let most_zeros = undelivered.min(never_written);
-    let was_cached: Option<u64> = files().map(|state| state.cached_bytes).sum();
     let least_zeros = was_cached.map_or(0, |cached| undelivered.saturating_sub(cached));
     let reads_whole_files = moved.read_call_bytes >= files().map(|state| state.bytes).sum();
     if reads_whole_files || is_negligible(most_zeros.saturating_sub(least_zeros), undelivered) {
-        return Ok(undelivered - most_zeros);
+        return check_against_cached_pages(end, undelivered - most_zeros, was_cached);
     }
     Err("the files have ranges that were never written, and how many bytes were read from these is unknown"
         .into())
+}
+
+/// Returns the bytes that no device delivered, if the page cache can have had them: if the pages of the named files that
+/// were cached before the run hold as many bytes. Block devices may have been read several times, as `hdparm -T` does.
+/// What a directory had in the cache is unknown, and so is the content of the cache on kernels without `cachestat`.
+///
+/// # Errors
+/// That the bytes may have come from elsewhere: from files that were read twice, from compressed data, or from devices
+/// such as `/dev/urandom`.
+fn check_against_cached_pages(end: &CommandEnd, undelivered: u64, was_cached: Option<u64>) -> Known<u64> {
+    let is_unlimited = |one: &NamedFiles| one.before.is_err() || one.path.starts_with("/dev/");
+    let from_files = end.named.iter().any(|one| one.before.as_ref().is_ok_and(|state| state.bytes > 0));
+    let Some(was_cached) = was_cached.filter(|_| from_files && !end.named.iter().any(is_unlimited)) else {
+        return Ok(undelivered);
+    };
+    if is_negligible(undelivered.saturating_sub(was_cached), undelivered) {
+        return Ok(undelivered);
+    }
+    Err(format!(
+        "the page cache had only {} of the named files before the run: the command read bytes twice, compressed data, or something else",
+        show_bytes(was_cached)
+    ))
 }
 
 /// Checks that the command read files by calls, and that all bytes of its read calls came from
@@ -207,6 +251,9 @@ fn check_that_reads_are_of_files(end: &CommandEnd) -> Known<()> {
         return Err("the command's standard input is a pipe, whose bytes count as reads".into());
     }
     match &end.traced {
+        Ok(traced) if traced.async_contexts > 0 => {
+            return Err("asynchronous reads of cached data are not counted".into());
+        }
         Ok(traced) if traced.started > 1 && traced.pipes > 0 => {
             return Err("the command started several processes, whose reads from pipes count as reads".into());
         }
@@ -245,8 +292,21 @@ fn unused_read_ahead_bytes(end: &CommandEnd) -> Known<u64> {
 }
 
 /// Returns the bytes that the command wrote to storage or to the page cache, without the bytes that it truncated again.
-pub(super) fn written_bytes(end: &CommandEnd) -> Known<u64> {
-    end.moved.clone().map(|moved: CommandIo| moved.dirtied_bytes.saturating_sub(moved.cancelled_bytes))
+/// `dirty_at_start` are the dirty bytes of the machine before the run.
+///
+/// # Errors
+/// Why the counts are unknown, or that the truncated bytes may have been dirty before the run: the kernel counts them for
+/// the process that truncates, and not for the one that wrote them.
+pub(super) fn written_bytes(end: &CommandEnd, dirty_at_start: &Known<u64>) -> Known<u64> {
+    let moved: CommandIo = end.moved.clone()?;
+    let most_older = dirty_at_start.as_ref().map_or(u64::MAX, |bytes| *bytes).min(moved.cancelled_bytes);
+    if is_negligible(most_older, moved.dirtied_bytes) {
+        return Ok(moved.dirtied_bytes.saturating_sub(moved.cancelled_bytes));
+    }
+    Err(format!(
+        "the command truncated {} of dirty data, which may have been older than the command",
+        show_bytes(moved.cancelled_bytes)
+    ))
 }
 
 /// Returns the dirty bytes of the machine, including those in write-back.
@@ -283,18 +343,24 @@ fn dirtied_between(from: &Known<&Snapshot>, to: &Known<&Snapshot>, end: &Command
 }
 
 /// Returns the written bytes that were still in memory when the command ended: the dirty pages of the files on its
-/// command line. If these files have no dirty pages and did not grow by about the written bytes either, returns the
-/// growth of the machine's dirty pages.
+/// command line. If these files neither grew by about the written bytes nor have as many dirty pages, the command also
+/// wrote elsewhere, or overwrote data: returns the growth of the machine's dirty pages.
 ///
 /// # Errors
 /// If that growth may be due to other processes: they dirtied pages, or the machine had dirty pages at the start.
-fn dirty_bytes_at_end(end: &CommandEnd, machine_dirty: &[Known<u64>; 3], others: &Known<u64>) -> Known<u64> {
-    let wrote = written_bytes(end)?;
+fn dirty_bytes_at_end(
+    end: &CommandEnd,
+    wrote: &Known<u64>,
+    machine_dirty: &[Known<u64>; 3],
+    others: &Known<u64>,
+) -> Known<u64> {
+    let wrote = wrote.clone()?;
     if wrote == 0 {
         return Ok(0);
     }
     let in_files: u64 = end.named.iter().filter_map(|one| one.after.as_ref().ok()?.dirty_bytes).sum();
-    if in_files > 0 || files_grew_by(end) as f64 >= (1.0 - NEGLIGIBLE_SHARE) * wrote as f64 {
+    // The command wrote nothing to other files, or all that it wrote is dirty in these.
+    if files_grew_by(end).max(in_files) as f64 >= (1.0 - NEGLIGIBLE_SHARE) * wrote as f64 {
         return Ok(in_files.min(wrote));
     }
     let grown = machine_dirty[1].clone()?.saturating_sub(machine_dirty[0].clone()?);
@@ -323,8 +389,14 @@ fn is_negligible(part: u64, whole: u64) -> bool {
 
 /// Returns the rate in MB/s until all bytes were stable; unknown if the final sync also wrote much data of other
 /// processes.
-fn stable_rate(end: &CommandEnd, seconds: f64, sync_seconds: &Known<f64>, others: &Known<u64>) -> Known<f64> {
-    let wrote = written_bytes(end)?;
+fn stable_rate(
+    end: &CommandEnd,
+    wrote: &Known<u64>,
+    seconds: f64,
+    sync_seconds: &Known<f64>,
+    others: &Known<u64>,
+) -> Known<f64> {
+    let wrote = wrote.clone()?;
     if wrote == 0 {
         return Err("the command wrote nothing to storage".into());
     }
@@ -362,8 +434,8 @@ fn describe_interface(end: &CommandEnd) -> Interface {
 }
 
 /// Returns the bytes that other processes read from the command's devices: the device's reads minus the charges of the
-/// command's cgroup. Leaves out devices without charges. If the cgroup was not read, subtracts all bytes that were
-/// fetched for the command instead.
+/// command's cgroup, and minus the bytes that were fetched for the command beyond these charges: a process may have left
+/// the cgroup, or the cgroup counts nothing.
 fn foreign_read_bytes(
     machine: Option<&Machine>,
     devices: &Known<Vec<DeviceUse>>,
@@ -372,15 +444,17 @@ fn foreign_read_bytes(
 ) -> Known<u64> {
     let devices = devices.as_ref().map_err(Clone::clone)?;
     let read = |top: &Layer| devices.iter().find(|d| d.name == top.name).map_or(0, |d| d.read_bytes);
-    let Ok(charged) = charged else {
-        let all: u64 = topmost_devices(machine).into_iter().map(read).sum();
-        return Ok(all.saturating_sub(end.moved.clone()?.fetched_bytes));
-    };
-    let foreign_bytes = |top: &Layer| {
-        let [own, _] = *charged.get(&disk_number(machine, top)?)?;
-        (own > 0).then(|| read(top).saturating_sub(own))
-    };
-    Ok(topmost_devices(machine).into_iter().filter_map(foreign_bytes).sum())
+    let (mut foreign, mut own) = (0_u64, 0_u64);
+    for top in topmost_devices(machine) {
+        let charges = charged.as_ref().ok().zip(disk_number(machine, top));
+        let charged = charges.and_then(|(charged, number)| charged.get(&number)).map_or(0, |[read, _]| *read);
+        foreign = foreign.saturating_add(read(top).saturating_sub(charged));
+        own = own.saturating_add(charged.min(read(top)));
+    }
+    if foreign == 0 {
+        return Ok(0);
+    }
+    Ok(foreign.saturating_sub(end.moved.clone()?.fetched_bytes.saturating_sub(own)))
 }
 
 /// Returns the bytes written by the command that had reached the topmost devices when it ended: the bytes that were no
@@ -391,12 +465,12 @@ fn foreign_read_bytes(
 /// Why the written or the dirty bytes are unknown. Also if the devices wrote nothing although more bytes are clean: then
 /// the command wrote elsewhere.
 fn bytes_that_reached_devices(
-    end: &CommandEnd,
+    wrote: &Known<u64>,
     machine: Option<&Machine>,
     devices: &Known<Vec<DeviceUse>>,
     dirty_at_end: &Known<u64>,
 ) -> Known<u64> {
-    let clean = written_bytes(end)?.saturating_sub(dirty_at_end.clone()?);
+    let clean = wrote.clone()?.saturating_sub(dirty_at_end.clone()?);
     match devices {
         // These few bytes may be dirty pages of a file that is not on the command line, such as the log of the command.
         Ok(devices) if written_by_tops(machine, devices) == 0 && clean <= NEGLIGIBLE_BYTES => Ok(0),
@@ -424,7 +498,7 @@ fn foreign_written_bytes(
 }
 
 /// Returns the bytes read and written that the kernel charged to the cgroup on the topmost devices, by device number.
-fn charged_bytes(
+pub(super) fn charged_bytes(
     machine: Option<&Machine>,
     start: &Known<&Snapshot>,
     stop: &Known<&Snapshot>,
@@ -476,8 +550,15 @@ const MIN_DESCRIBED_BYTES_OF_SMALL: u64 = 64 << 10;
 const MAX_LIBRARIES_SHARE: f64 = 0.02;
 
 /// Describes a run: what it read and wrote, and a failure.
-pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&CommandRecord>) -> String {
+pub(super) fn describe_run(
+    record: &Record,
+    command: &Command,
+    run: &CommandRun,
+    seen: Option<&CommandRecord>,
+) -> String {
     let program = command.program();
+    let tops: Vec<&str> =
+        topmost_devices(record.header.hosts.first()).into_iter().map(|top| top.name.as_str()).collect();
     let took = show_ns(run.seconds * 1e9);
     let ended = match run.exit {
         Exit::Code(0) => String::new(),
@@ -488,8 +569,8 @@ pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&Co
     let most = run.moved.as_ref().map_or(0, |m| m.read_call_bytes.max(m.fetched_bytes).max(m.dirtied_bytes));
     let min_bytes =
         if most >= MIN_DESCRIBED_BYTES { MIN_DESCRIBED_BYTES } else { MIN_DESCRIBED_BYTES_OF_SMALL };
-    let read = describe_read(run, seen, min_bytes);
-    let wrote = describe_written(run, seen, min_bytes);
+    let read = describe_read(run, &tops, seen, min_bytes);
+    let wrote = describe_written(run, &tops, seen, min_bytes);
     match (&read, &wrote) {
         (Some(read), Some(wrote)) => {
             out.push(format!("{program} read {read}."));
@@ -503,7 +584,7 @@ pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&Co
                 amount_of(moved.read_call_bytes),
                 amount_of(moved.write_call_bytes)
             )),
-            Ok(_) => out.push(format!("{program} took {took} and moved next to no data{ended}.")),
+            Ok(_) => out.push(format!("{program} took {took}{ended}. Its calls moved next to no data.")),
             Err(why) => out.push(format!("{program} took {took}{ended}. Its I/O is unknown: {why}.")),
         },
     }
@@ -511,12 +592,32 @@ pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&Co
     if !ended.is_empty() && (read.is_some() || wrote.is_some()) {
         out.push(format!("It took {took}{ended}."));
     }
+    if is_asynchronous(run) && read.is_none() {
+        out.push("Asynchronous reads of cached data are not counted.".into());
+    }
+    if let Some(first) = run.still_running.first() {
+        let others = match run.still_running.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        out.push(format!("{first}{others} of the command still ran; their I/O is not counted."));
+    }
     out.join(" ")
+}
+
+/// Whether the command set up asynchronous I/O, as far as known. Its calls then do not show what it read and synced.
+fn is_asynchronous(run: &CommandRun) -> bool {
+    run.interface.asynchronous == Ok(true)
 }
 
 /// Describes what the command read: `512 MiB in 840 ms (639 MB/s); none of it came from vda: the page cache had all of
 /// it`.
-fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, min_bytes: u64) -> Option<String> {
+fn describe_read(
+    run: &CommandRun,
+    tops: &[&str],
+    seen: Option<&CommandRecord>,
+    min_bytes: u64,
+) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
     // Read-ahead that the command did not use is no part of its reads.
     let fetched_as_reads = if run.unused_read_ahead_bytes.is_ok() { 0 } else { moved.fetched_bytes };
@@ -527,15 +628,22 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, min_bytes: u64)
         return None;
     }
     let rate = show_rate(bytes as f64 / 1e6 / run.seconds.max(1e-9));
-    let amount = format!("{} in {} ({rate} MB/s)", amount_of(bytes), show_ns(run.seconds * 1e9));
+    let took = show_ns(run.seconds * 1e9);
+    let amount = format!("{} in {took} ({rate} MB/s)", amount_of(bytes));
     let disk_of_files = file_device(run, |one| one.before.as_ref().is_ok_and(|before| before.bytes > 0));
     let fetched = moved.fetched_bytes;
     let read_disk = if fetched as f64 <= MAX_LIBRARIES_SHARE * bytes as f64 {
         "a disk".to_owned()
     } else {
-        device_name(run, |device| device.read_bytes)
+        device_names(run, tops, |device| device.read_bytes)
     };
-    let memory = run.named.iter().find_map(|one| one.memory.as_ref());
+    let held_data = |one: &&NamedFiles| one.before.as_ref().is_ok_and(|before| before.bytes > 0);
+    let read_files = || run.named.iter().filter(held_data);
+    // The reads came from memory only if no file on a disk could be read.
+    let memory = read_files()
+        .all(|one| one.memory.is_some())
+        .then(|| read_files().find_map(|one| one.memory.as_ref()))
+        .flatten();
     let zeros = |cached: u64| moved.read_call_bytes.saturating_sub(fetched).saturating_sub(cached);
     Some(match &run.cached_read_bytes {
         Ok(cached) if zeros(*cached) > 0 => {
@@ -572,8 +680,20 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, min_bytes: u64)
                 amount_of(*cached)
             )
         }
-        // The bytes of calls do not include reads of mapped memory and asynchronous reads.
-        Err(_) if fetched >= moved.read_call_bytes => format!("{amount}; all of it came from {read_disk}"),
+        Err(_) if is_asynchronous(run) => {
+            let from_disk = if fetched == 0 { "nothing".to_owned() } else { amount_of(fetched) };
+            format!(
+                "at least {} in {took}; {from_disk} came from {read_disk}, and asynchronous reads of cached data are not counted",
+                amount_of(bytes)
+            )
+        }
+        // The bytes of calls do not include reads of mapped memory.
+        Err(_) if moved.read_call_bytes as f64 <= MAX_LIBRARIES_SHARE * fetched as f64 => {
+            format!("{amount}; all of it came from {read_disk}")
+        }
+        Err(_) if fetched >= moved.read_call_bytes => {
+            format!("at least {amount}; {} came from {read_disk}", amount_of(fetched))
+        }
         // The command's calls may also have read pipes.
         Err(_) if fetched == 0 => format!("{amount} by calls; nothing came from {disk_of_files}"),
         Err(_) => format!("{amount} by calls; {} came from {read_disk}", amount_of(fetched)),
@@ -582,23 +702,40 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, min_bytes: u64)
 
 /// Describes what the command wrote: `1 GiB in 410 ms (2,600 MB/s); 12 MiB had reached vda. Making the rest stable took
 /// another 3.20 s: 298 MB/s in all`.
-fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, min_bytes: u64) -> Option<String> {
+fn describe_written(
+    run: &CommandRun,
+    tops: &[&str],
+    seen: Option<&CommandRecord>,
+    min_bytes: u64,
+) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
-    let bytes = written_bytes(seen?.end).ok()?;
+    // What was truncated again may have been older: then the bytes are an upper bound, and what had reached a device
+    // is unknown.
+    let bytes = written_bytes(seen?.end, &run.machine_dirty_bytes[0]).unwrap_or(moved.dirtied_bytes);
     let bytes_after = |one: &NamedFiles| one.after.as_ref().map_or(0, |after| after.bytes);
     let grew = |one: &NamedFiles| bytes_after(one) > one.before.as_ref().map_or(0, |before| before.bytes);
     let is_dirty = |state: &FilesState| state.dirty_bytes > Some(0);
     let is_written = |one: &NamedFiles| grew(one) || one.after.as_ref().is_ok_and(is_dirty);
-    let memory = run.named.iter().filter(|one| grew(one)).find_map(|one| one.memory.as_ref());
-    let shown = if bytes < min_bytes && memory.is_some() { moved.write_call_bytes } else { bytes };
+    let in_memory = || run.named.iter().filter(|one| one.memory.is_some());
+    let grown_bytes = |one: &NamedFiles| {
+        bytes_after(one).saturating_sub(one.before.as_ref().map_or(0, |before| before.bytes))
+    };
+    let memory = in_memory().filter(|one| grew(one)).find_map(|one| one.memory.as_ref());
+    let to_memory = in_memory().map(grown_bytes).fold(0, u64::saturating_add);
+    let shown = if bytes < min_bytes && memory.is_some() { to_memory } else { bytes };
     if shown < min_bytes {
         return None;
     }
     let took = show_ns(run.seconds * 1e9);
-    // A call of a few bytes dirties a whole page.
     let calls = moved.write_call_bytes;
-    let amount = if calls > 0 && calls < bytes / 2 {
-        format!("{} by calls, which dirtied {} of pages, in {took}", amount_of(calls), amount_of(bytes))
+    let amount = if is_asynchronous(run) {
+        format!("{} in {took}", amount_of(shown))
+    } else if calls > 0 && calls < bytes / 2 {
+        // A call of a few bytes dirties a whole page, and mapped memory is written without calls.
+        format!("{} by calls and dirtied {} of pages in {took}", amount_of(calls), amount_of(bytes))
+    } else if calls / 2 > bytes && bytes >= min_bytes {
+        let calls = amount_of(calls);
+        format!("{} in {took}; its calls wrote {calls}, to the same pages or elsewhere", amount_of(bytes))
     } else {
         let rate = show_rate(shown as f64 / 1e6 / run.seconds.max(1e-9));
         format!("{} in {took} ({rate} MB/s)", amount_of(shown))
@@ -606,7 +743,7 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, min_bytes: u
     if let Some(memory) = memory.filter(|_| bytes < min_bytes) {
         return Some(format!("{amount} to memory ({memory}): no disk was written"));
     }
-    let to = device_name(run, |device| device.written_bytes.max(device.synced_bytes));
+    let to = device_names(run, tops, |device| device.written_bytes);
     let reached = match (&run.written_at_end_bytes, &run.dirty_at_end_bytes) {
         (Ok(0), _) => format!("none of it had reached {}", file_device(run, is_written)),
         (Ok(_), Ok(0)) => format!("all of it had reached {to}"),
@@ -631,15 +768,28 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, min_bytes: u
     Some(format!("{amount}; {reached}{sync}"))
 }
 
+/// Whether the command itself may have waited for its devices: it moved data from or to them, or made syncs.
+pub(super) fn used_devices(run: &CommandRun) -> bool {
+    let moved = run.moved.as_ref();
+    let moved_bytes = moved.map_or(u64::MAX, |moved| moved.fetched_bytes.saturating_add(moved.dirtied_bytes));
+    let charged_bytes = run.charged_bytes.as_ref().map_or(0, |[read, written]| read.saturating_add(*written));
+    let syncs = run.syncs.as_ref().map_or(0, |syncs| syncs.count().saturating_add(syncs.sync_opens));
+    moved_bytes.max(charged_bytes) >= MIN_DESCRIBED_BYTES_OF_SMALL || syncs > 0
+}
+
 /// Formats an amount as `512 MiB` or `1.25 GiB`, without `.00`.
 fn amount_of(bytes: u64) -> String {
     show_bytes(bytes).replace(".00 ", " ")
 }
 
-/// Returns the first device with bytes in this direction, or `the disk`.
-fn device_name(run: &CommandRun, bytes: impl Fn(&DeviceUse) -> u64) -> String {
-    let device = run.devices.iter().flatten().find(|device| bytes(device) > 0);
-    device.map_or_else(|| "the disk".into(), |device| device.name.clone())
+/// Names the topmost devices that moved the bytes in this direction, without those that moved next to nothing; `the disk`
+/// if none did.
+fn device_names(run: &CommandRun, tops: &[&str], bytes: impl Fn(&DeviceUse) -> u64) -> String {
+    let devices = || run.devices.iter().flatten().filter(|device| tops.contains(&device.name.as_str()));
+    let all: u64 = devices().map(&bytes).sum();
+    let moved_much = |device: &&DeviceUse| bytes(device) as f64 > NEGLIGIBLE_SHARE * all as f64;
+    let names: Vec<&str> = devices().filter(moved_much).map(|device| device.name.as_str()).collect();
+    if names.is_empty() { "the disk".into() } else { names.join(" and ") }
 }
 
 /// Returns the device that stores the first of these files, or `the disk`.

@@ -124,7 +124,7 @@ fn build_result(
         command: command.line.clone(),
         sentence: runs.last().map_or_else(
             || format!("{} did not complete.", command.program()),
-            |run| figures::describe_run(command, run, last),
+            |run| figures::describe_run(record, command, run, last),
         ),
         seconds: mean.map(|mean| mean.value),
         seconds_interval: mean.and_then(|mean| mean.interval),
@@ -268,6 +268,12 @@ const SYNC_BOUND_SHARE: f64 = 0.5;
 /// If the CPU and the device were each busy for less than this share of the time, neither is the limiter.
 const IDLE_SHARE: f64 = 0.5;
 
+/// Other processes keep a device busy if they read at least this share of its bytes.
+const MOSTLY_FOREIGN_SHARE: f64 = 0.8;
+
+/// Minimum share of the CPU time in the kernel for copying to be the limiter.
+const COPYING_FROM: f64 = 0.5;
+
 /// A device takes turns with a CPU only if it was busy for at least this share of the time and moved at least this share of the bytes.
 const TAKES_TURNS_SHARE: f64 = 0.2;
 
@@ -283,10 +289,16 @@ const MIN_CPU_SECONDS: f64 = 0.02;
 fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Limiter {
     let cpu = (run.user_seconds + run.system_seconds) / run.seconds.max(1e-9);
     let busy_share = |device: &DeviceUse| device.busy_share.unwrap_or(0.0);
-    let busiest = run.devices.iter().flatten().max_by(|a, b| busy_share(a).total_cmp(&busy_share(b)));
+    // Lower devices that read more than the layers above them requested were busy for others.
+    let served_others_below = checks::read_only_below(record, run).is_ok_and(|bytes| bytes >= MIN_BYTES);
+    let tops = figures::topmost_devices(record.header.hosts.first());
+    let is_top = |device: &DeviceUse| tops.iter().any(|top| top.name == device.name);
+    let devices = || run.devices.iter().flatten().filter(|device| !served_others_below || is_top(device));
+    let busiest = devices().max_by(|a, b| busy_share(a).total_cmp(&busy_share(b)));
     let busy = busiest.map_or(0.0, busy_share);
     let depth = busiest.and_then(|device| device.mean_depth).unwrap_or(0.0);
-    let syncing = run.syncs.as_ref().map_or(0.0, |syncs| syncs.total_ns as f64 / 1e9 / run.seconds.max(1e-9));
+    let sync_ns = run.syncs.as_ref().map_or(0, |syncs| syncs.covered_ns.unwrap_or(syncs.total_ns));
+    let syncing = sync_ns as f64 / 1e9 / run.seconds.max(1e-9);
     let evidence =
         [("cpu_share", cpu), ("device_busy_share", busy), ("device_depth", depth), ("sync_share", syncing)];
     let limiter = |name: &str, sentence: String| Limiter {
@@ -307,9 +319,11 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         return limiter("throttle", format!("a cgroup limits {limit}"));
     }
     if cpu >= CPU_BOUND_SHARE {
-        let system = show_share(run.system_seconds / (run.user_seconds + run.system_seconds).max(1e-9));
+        let in_kernel = run.system_seconds / (run.user_seconds + run.system_seconds).max(1e-9);
+        let system = show_share(in_kernel);
         let (share, calls) = (show_share(cpu), describe_small_calls(run));
-        return match describe_page_cache_copy(run) {
+        // The kernel copies. A program that computes from cached data is limited by its own work.
+        return match describe_page_cache_copy(run).filter(|_| in_kernel >= COPYING_FROM) {
             Some(copying) => limiter("page cache", format!("{copying} kept a CPU busy {share}{calls}")),
             None => limiter("CPU", format!("busy {share}, {system} of that in the kernel{calls}")),
         };
@@ -329,17 +343,27 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         let is_much = |written: u64| (moved.fetched_bytes + written) as f64 >= TAKES_TURNS_SHARE * all as f64;
         (is_much(reached.unwrap_or(0)), all > MIN_BYTES && !is_much(reached.unwrap_or(moved.dirtied_bytes)))
     });
-    let busy_for_others = busy >= IDLE_SHARE && moved_elsewhere;
+    // The command left the devices alone while others read from them.
+    let device_bytes: u64 = devices()
+        .filter(|device| is_top(device))
+        .map(|device| device.read_bytes.saturating_add(device.written_bytes))
+        .sum();
+    let foreign_share = run.foreign_read_bytes.as_ref().map_or(0.0, |bytes| *bytes as f64)
+        / (device_bytes as f64).max(MIN_BYTES as f64);
+    let is_others = foreign_share >= MOSTLY_FOREIGN_SHARE;
+    let busy_for_others = busy >= IDLE_SHARE && (moved_elsewhere || is_others && !figures::used_devices(run));
+    let whose = if is_others { ", mostly for other processes" } else { "" };
     match busiest {
         _ if busy_for_others => {}
         Some(device) if busy >= DEVICE_BUSY_SHARE && depth <= MAX_SERIAL_DEPTH => {
-            return limiter("one request at a time", describe_one_at_a_time(device, busy * run.seconds));
+            let sentence = describe_one_at_a_time(device, busy * run.seconds) + whose;
+            return limiter("one request at a time", sentence);
         }
         Some(device) if busy >= DEVICE_BUSY_SHARE => {
             return limiter(
                 "device",
                 format!(
-                    "{} was busy {} of the time, with {depth:.1} requests in flight",
+                    "{} was busy {} of the time, with {depth:.1} requests in flight{whose}",
                     device.name,
                     show_share(busy)
                 ),
@@ -356,7 +380,10 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     let shares = format!("a CPU was busy {} of the time, a disk {}", show_share(cpu), show_share(busy));
     match find_other_end(record, run, seen) {
         Some((name, other_end)) if busy < IDLE_SHARE || busy_for_others => {
-            limiter(name, format!("the command waited for {other_end}; a CPU was busy {}", show_share(cpu)))
+            // How long it waited there and how long it slept is not known.
+            let sentence =
+                format!("the command waited, probably for {other_end}; a CPU was busy {}", show_share(cpu));
+            limiter(name, sentence)
         }
         _ if busy_for_others => limiter(
             "none of these",
@@ -444,23 +471,34 @@ fn describe_one_at_a_time(device: &DeviceUse, busy_seconds: f64) -> String {
     format!("{} got one request at a time, {each} each", device.name)
 }
 
-/// Describes the limit that a device's rate has reached.
+/// Describes the limit that the command's rate on a device has reached. A limit applies to the processes of its cgroup, so
+/// it is compared with what the kernel charged to the command's cgroup, if it charged anything.
 fn describe_throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<String> {
     let text = snapshot_at(seen.run, Moment::Start).ok()?.text(LIMITS).ok()?;
     let machine = record.header.hosts.first();
     let places = machine.into_iter().flat_map(|machine| &machine.places);
     let layers: Vec<_> = places.flat_map(|place| &place.layers).collect();
+    let at = |moment| snapshot_at(seen.run, moment);
+    let charged = figures::charged_bytes(machine, &at(Moment::Start), &at(Moment::Stop));
     for number in figures::device_numbers(machine) {
         let name = layers.iter().find(|layer| layer.number == number).map(|layer| &layer.name)?;
         let Some(device) = run.devices.iter().flatten().find(|device| device.name == *name) else { continue };
+        let counts =
+            |charged: &&[u64; 2]| charged.iter().any(|bytes| *bytes > 0) || !figures::used_devices(run);
+        let charged = charged.as_ref().ok().and_then(|charged| charged.get(&number)).filter(counts);
         for limit in hard_limits(text, &number) {
-            let amount = match (limit.kind, limit.unit) {
-                (Kind::Read, LimitUnit::Bytes) => device.read_bytes,
-                (Kind::Read, LimitUnit::Operations) => device.read_requests,
-                (_, LimitUnit::Bytes) => device.written_bytes,
-                (_, LimitUnit::Operations) => device.write_requests,
+            let is_read = limit.kind == Kind::Read;
+            let (bytes, requests) = if is_read {
+                (device.read_bytes, device.read_requests)
+            } else {
+                (device.written_bytes, device.write_requests)
             };
-            if limit.is_reached_by(amount as f64 / run.seconds.max(1e-9), run.seconds * 1e9) {
+            let own = charged.map_or(bytes, |charged| charged[usize::from(!is_read)]).min(bytes);
+            let amount = match limit.unit {
+                LimitUnit::Bytes => own as f64,
+                LimitUnit::Operations => requests as f64 * own as f64 / (bytes as f64).max(1.0),
+            };
+            if limit.is_reached_by(amount / run.seconds.max(1e-9), run.seconds * 1e9) {
                 return Some(limit.describe());
             }
         }
@@ -479,7 +517,7 @@ mod tests {
         NamedFiles, Stream, Traced,
     };
     use model::evidence::{Moment, Snapshot};
-    use model::finding::Outcome;
+    use model::finding::{Outcome, Severity};
     use model::record::{End, Record, Run, RunEnd, RunEnding, RunStart};
     use model::report::{Report, Verdict};
     use model::study::Study;
@@ -496,6 +534,7 @@ mod tests {
             system_ns: 50_000_000,
             peak_bytes: 8 * MIB,
             peak_floor_bytes: 4 * MIB,
+            major_faults: None,
             moved: Ok(CommandIo {
                 read_call_bytes: 64 * MIB,
                 read_calls: Some(64),
@@ -512,7 +551,7 @@ mod tests {
                 before: Ok(FilesState {
                     files: 1,
                     bytes: 64 * MIB,
-                    cached_bytes: Some(0),
+                    cached_bytes: Some((64 * MIB).saturating_sub(fetched_bytes)),
                     ..FilesState::default()
                 }),
                 after: Ok(FilesState::default()),
@@ -622,6 +661,109 @@ mod tests {
         assert!(sentence(&report).contains("63 MiB came from"), "{}", sentence(&report));
         let (report, _) = judged(end(64 * MIB), [0, 0]);
         assert_eq!((report.verdict, found(&report)), (Verdict::Valid, Vec::new()), "{:#?}", report.checks);
+    }
+
+    #[test]
+    fn bytes_that_the_cache_did_not_have_are_not_from_the_page_cache() {
+        let read = |change: fn(&mut CommandEnd)| {
+            let mut end = end(32 * MIB);
+            change(&mut end);
+            let (report, run) = judged(end, [0, 0]);
+            assert!(!sentence(&report).contains("page cache had") || run.cached_read_bytes.is_ok());
+            run.cached_read_bytes
+        };
+        assert_eq!(read(|_| ()), Ok(32 * MIB));
+        let cached = |end: &mut CommandEnd, bytes| end.named[0].before.as_mut().unwrap().cached_bytes = bytes;
+        // Compressed data, or a program that generates bytes.
+        assert!(read(|end| end.named[0].before.as_mut().unwrap().cached_bytes = Some(MIB)).is_err());
+        // A kernel without `cachestat`, and a device that is read several times.
+        assert_eq!(read(|end| end.named[0].before.as_mut().unwrap().cached_bytes = None), Ok(32 * MIB));
+        let mut disk = end(0);
+        cached(&mut disk, Some(MIB));
+        disk.named[0].path = "/dev/vda".into();
+        assert_eq!(judged(disk, [0, 0]).1.cached_read_bytes, Ok(64 * MIB));
+        // Mapped memory may have caused the reads of the device.
+        assert!(read(|end| end.major_faults = Some(2)).is_err());
+        let asynchronous = |end: &mut CommandEnd| {
+            end.traced = Ok(Traced { started: 1, async_contexts: 1, ..Traced::default() });
+        };
+        assert!(read(asynchronous).is_err());
+        // Nothing was cached, so the devices delivered what the calls read.
+        assert_eq!(
+            judged(CommandEnd { major_faults: Some(2), ..end(64 * MIB) }, [0, 0]).1.cached_read_bytes,
+            Ok(0)
+        );
+        let mut end = end(32 * MIB);
+        asynchronous(&mut end);
+        let (report, _) = judged(end, [0, 0]);
+        assert!(sentence(&report).contains("at least 64 MiB"), "{}", sentence(&report));
+        // The file with the ranges that were never written may be the output.
+        let both = |dirtied_bytes| read_two(dirtied_bytes).map(|bytes| bytes / MIB);
+        assert_eq!((both(0), both(16 * MIB).is_err()), (Ok(48), true));
+    }
+
+    /// 64 MiB of a file in the page cache and a file of 16 MiB that was never written.
+    fn read_two(dirtied_bytes: u64) -> model::Known<u64> {
+        let mut end = end(0);
+        let moved = end.moved.as_mut().unwrap();
+        moved.dirtied_bytes = dirtied_bytes;
+        let unwritten =
+            FilesState { bytes: 16 * MIB, unwritten_bytes: Some(16 * MIB), ..FilesState::default() };
+        let unwritten = FilesState { files: 1, cached_bytes: Some(0), ..unwritten };
+        end.named.push(NamedFiles { path: "pre".into(), before: Ok(unwritten), ..end.named[0].clone() });
+        end.named[0].before.as_mut().unwrap().bytes = 48 * MIB;
+        judged(end, [0, 0]).1.cached_read_bytes
+    }
+
+    #[test]
+    fn dirty_pages_of_one_file_are_not_the_whole_account() {
+        let at_end = |named_dirty: u64, dirty_kib: [u64; 2]| {
+            let mut end = writer(named_dirty, FinalSync::Off);
+            // The data went to another file than the named one.
+            end.named[0].after.as_mut().unwrap().bytes = 4096;
+            judged(end, dirty_kib).1.dirty_at_end_bytes
+        };
+        assert_eq!(at_end(4096, [0, 64 << 10]), Ok(64 * MIB));
+        assert!(at_end(4096, [500 << 10, 564 << 10]).is_err());
+        // All that was written is dirty in the named file, which existed before.
+        assert_eq!(at_end(64 * MIB, [500 << 10, 564 << 10]), Ok(64 * MIB));
+    }
+
+    #[test]
+    fn truncated_bytes_may_be_older_than_the_command() {
+        let written = |older_kib: u64| {
+            let mut end = writer(0, FinalSync::Off);
+            end.moved.as_mut().unwrap().cancelled_bytes = 64 * MIB;
+            let (report, run) = judged(end, [older_kib, older_kib]);
+            (run.written_at_end_bytes, sentence(&report).contains("nothing was counted on storage"))
+        };
+        assert_eq!(written(0), (Ok(0), true));
+        let (reached, is_nothing) = written(64 << 10);
+        assert!(reached.is_err_and(|why| why.contains("may have been older")) && !is_nothing);
+    }
+
+    #[test]
+    fn every_device_that_moved_much_is_named() {
+        let mut record = record(vec![end(64 * MIB)], [0, 0]);
+        let layer = record.header.hosts[0].places[0].layers[0].clone();
+        let (name, stat_file) = ("vdb".to_owned(), "/sys/block/vdb/stat".to_owned());
+        let mut place = record.header.hosts[0].places[0].clone();
+        let other = model::machine::Layer { name, stat_file: stat_file.clone(), ..layer.clone() };
+        place.layers = vec![other];
+        record.header.hosts[0].places.push(place);
+        let shown = |mib: [u64; 2]| {
+            let mut record = record.clone();
+            for (at, snapshot) in record.runs[0].evidence.iter_mut().enumerate() {
+                for (file, mib) in [&layer.stat_file, &stat_file].into_iter().zip(mib) {
+                    let sectors = if at == 0 { 0 } else { mib * 2048 };
+                    let text = format!("{sectors} 0 {sectors} 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
+                    snapshot.files.insert(file.clone(), Ok(text));
+                }
+            }
+            sentence(&crate::judge(&record, &Judging::default())).to_owned()
+        };
+        assert!(shown([1, 63]).contains("came from vdb."), "{}", shown([1, 63]));
+        assert!(shown([32, 32]).contains("came from vda and vdb."), "{}", shown([32, 32]));
     }
 
     #[test]
@@ -951,26 +1093,41 @@ mod tests {
 
     #[test]
     fn a_device_that_is_busy_for_others_is_not_the_limiter() {
-        let limiter_of = |end: CommandEnd, queue_ms: u64| {
+        const READS: &str = "9000 0 600000 0 0 0 0 0";
+        const WRITES: &str = "0 0 0 0 9000 0 600000 0";
+        let limiter_of = |end: CommandEnd, requests: &str, queue_ms: u64| {
             let mut record = record(vec![end], [0, 0]);
             let stat = record.header.hosts[0].places[0].layers[0].stat_file.clone();
             for snapshot in record.runs[0].evidence.iter_mut().skip(1) {
-                let text = format!("9000 0 600000 0 0 0 0 0 0 465 {queue_ms} 0 0 0 0 0 0");
+                let text = format!("{requests} 0 465 {queue_ms} 0 0 0 0 0 0");
                 snapshot.files.insert(stat.clone(), Ok(text));
             }
-            crate::judge(&record, &Judging::default()).limiter
+            let report = crate::judge(&record, &Judging::default());
+            let foreign_io = report.checks.iter().find(|f| f.id.to_string() == "D01").unwrap().severity;
+            (report.limiter, foreign_io)
         };
-        let limiter = |fetched_bytes: u64, queue_ms: u64| limiter_of(end(fetched_bytes), queue_ms);
-        assert_eq!(limiter(64 * MIB, 4_000).name, "device");
+        let limiter = |fetched_bytes: u64, queue_ms: u64| limiter_of(end(fetched_bytes), READS, queue_ms).0;
+        assert_eq!(limiter(300 * MIB, 4_000).name, "device");
+        assert!(!limiter(300 * MIB, 4_000).sentence.contains("other processes"));
+        assert!(limiter(40 * MIB, 4_000).sentence.contains("mostly for other processes"));
         assert_eq!(limiter(64 * MIB, 465).name, "one request at a time");
         for queue_ms in [465, 4_000] {
             let cached = limiter(0, queue_ms);
             assert_eq!(cached.name, "none of these", "{cached:?}");
             assert!(cached.sentence.contains("but not with the command's data"), "{cached:?}");
         }
-        // Such as `rm -r`, whose work is metadata.
+        // Such as `rm -r`, whose work is metadata, and `sleep`.
         let few = CommandIo { read_call_bytes: 800, read_calls: Some(3), ..CommandIo::default() };
-        assert_eq!(limiter_of(CommandEnd { moved: Ok(few), ..end(0) }, 4_000).name, "device");
+        let few = CommandEnd { moved: Ok(few), ..end(0) };
+        assert_eq!(limiter_of(few.clone(), WRITES, 4_000).0.name, "device");
+        let (limiter, foreign_io) = limiter_of(few, READS, 4_000);
+        assert_eq!(
+            (limiter.name.as_str(), foreign_io),
+            ("none of these", Some(Severity::Note)),
+            "{limiter:?}"
+        );
+        // Its reads compete with those of the command, whatever the cgroup counted.
+        assert_eq!(limiter_of(end(MIB), READS, 4_000).1, Some(Severity::Biases));
     }
 
     #[test]

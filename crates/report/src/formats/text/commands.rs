@@ -187,19 +187,25 @@ fn mean_size(bytes: f64) -> String {
     }
 }
 
+/// If more than this share of the write requests may be flushes, their mean size says nothing.
+const MAX_FLUSH_SHARE: f64 = 0.02;
+
 /// Describes what a device did during a run: `read 1,024 x 512 KiB, wrote 0; depth 2.0, busy 87 %`.
 fn describe_device(device: &DeviceUse) -> String {
-    // Flushes count as requests but move no data.
-    let flow = |bytes: u64, requests: u64| match bytes.checked_div(requests) {
+    // Flushes count as writes but move no data.
+    let flow = |bytes: u64, requests: u64, flushes: u64| match bytes.checked_div(requests) {
         None | Some(0) => "0".to_owned(),
+        Some(_) if flushes as f64 > MAX_FLUSH_SHARE * requests as f64 => {
+            format!("{} in {} requests, flushes included", show_bytes(bytes), show_count(requests as f64))
+        }
         Some(mean) => format!("{} x {}", show_count(requests as f64), mean_size(mean as f64)),
     };
     let load = device.mean_depth.zip(device.busy_share);
     let load = load.map(|(depth, busy)| format!("; depth {depth:.1}, busy {}", show_share(busy)));
     format!(
         "read {}, wrote {}{}",
-        flow(device.read_bytes, device.read_requests),
-        flow(device.written_bytes, device.write_requests),
+        flow(device.read_bytes, device.read_requests, 0),
+        flow(device.written_bytes, device.write_requests, device.flushes),
         load.unwrap_or_default()
     )
 }
