@@ -33,10 +33,11 @@ use model::spec::{JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::units::{minutes, show_bytes, show_count, show_counted, show_ns};
 use model::verification::{
     Ending, FROM_DEVICE, Failures, HostVerification, State, Verdict, Verification, Verifications, Verified,
-    WriterProgress,
+    WriterProgress, Written,
 };
 use model::{Known, name};
 use report::Style;
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::io::{ErrorKind, Seek, SeekFrom};
@@ -436,15 +437,22 @@ impl<'a> VerifyRun<'a> {
             None => None,
         };
         let file = self.targets[0].open(&self.root, self.through.cache, true)?;
+        // Another process may have begun to use the target since it was prepared. Of two verifications that start at once,
+        // each has opened the target before it looks for users, so at most one of them writes.
+        self.targets[0].may_be_used(&self.root, true)?;
         let words = |pass: u64| format!("writing pass {pass} of {}", verification.passes);
         self.live.begin(&words(1));
         let since = Instant::now();
         let live = &self.live;
+        let completed = Cell::new(0);
         let writing = Writing {
             verification: &verification,
             until: self.options.time.and_then(|ns| since.checked_add(Duration::from_nanos(ns))),
             stop: &self.stop,
-            on_completion: &mut |done| self.show(since, done, verification.writes()),
+            on_completion: &mut |done| {
+                completed.set(done);
+                self.show(since, done, verification.writes());
+            },
             on_sync: &mut |writer_progress| {
                 if writer_progress.synced.is_multiple_of(verification.blocks)
                     && writer_progress.synced < verification.writes()
@@ -456,7 +464,7 @@ impl<'a> VerifyRun<'a> {
         };
         let written = verifier::write(&self.through, file, writing).map_err(|e| refused(&path, &e))?;
         let took = since.elapsed();
-        if let Some(refusal) = refusal(&path, &written.failures) {
+        if let Some(refusal) = refusal_of_writes(&path, &written, completed.get(), verification.blocks) {
             return Err(refusal);
         }
         if written.ending == Ending::Time {
@@ -752,9 +760,25 @@ fn refused(path: &str, why: &str) -> Failure {
     Failure::Refused(format!("{path}: {why}"))
 }
 
-/// Returns a refusal if operations failed because the target does not support them. Such failures prove nothing about the data.
+/// Returns a refusal if the target does not support the writes. After a pass over all `blocks` that a sync made stable, or
+/// after any write for errors other than a lack of space, the target did support them: then a failure is damage.
+/// `completed` also counts the failed writes.
+fn refusal_of_writes(path: &str, written: &Written, completed: u64, blocks: u64) -> Option<Failure> {
+    let synced = written.writer_progress.synced;
+    let failures = &written.failures;
+    let lacks_space = failures.counts.iter().all(|c| {
+        let kind = io::Error::from_raw_os_error(c.errno).kind();
+        matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+    });
+    let failed_writes: u64 = failures.counts.iter().filter(|c| c.kind == Kind::Write).map(|c| c.count).sum();
+    let has_worked = if lacks_space { synced >= blocks } else { synced > 0 || completed > failed_writes };
+    if has_worked { None } else { refusal(path, failures) }
+}
+
+/// Returns a refusal if all failures are of operations that the target does not support. Such failures prove nothing about
+/// the data.
 fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
-    failures.counts.iter().find_map(|c| {
+    let refusals = failures.counts.iter().map(|c| {
         let error = io::Error::from_raw_os_error(c.errno);
         let fix = match error.kind() {
             // A sync that finds no space has lost accepted writes. That is damage, not a refusal.
@@ -771,7 +795,28 @@ fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
             _ => return None,
         };
         Some(Failure::Refused(format!("{path}: {error}; {fix}")))
-    })
+    });
+    refusals.collect::<Option<Vec<_>>>()?.into_iter().next()
+}
+
+#[test]
+fn a_target_that_took_writes_did_support_them() {
+    let refusal = |synced: u64, completed: u64, failures: &[(Kind, i32)]| {
+        let mut counted = Failures::default();
+        failures.iter().for_each(|(kind, errno)| counted.add(*kind, 0, -errno));
+        let writer_progress = WriterProgress { synced, begun: completed };
+        let written = Written { writer_progress, ending: Ending::Failed, failures: counted };
+        refusal_of_writes("f", &written, completed, 100).is_some()
+    };
+    let read_only = (Kind::Write, libc::EROFS);
+    assert!(refusal(0, 1, &[read_only]) && refusal(0, 2, &[(Kind::Write, libc::EINVAL); 2]));
+    assert!(!refusal(100, 140, &[read_only]) && !refusal(0, 7, &[read_only]));
+    // An error of the storage is not hidden by the file system that becomes read-only.
+    assert!(!refusal(0, 2, &[(Kind::Write, libc::EIO), read_only]));
+    // A new file finds no space in its first pass. Thin storage finds none later.
+    let no_space = (Kind::Write, libc::ENOSPC);
+    assert!(refusal(50, 70, &[no_space]) && !refusal(100, 120, &[no_space]));
+    assert!(!refusal(0, 7, &[(Kind::Sync, libc::ENOSPC)]));
 }
 
 #[test]

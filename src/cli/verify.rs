@@ -140,14 +140,14 @@ fn parse_shared(text: &str) -> Result<Layout, String> {
 /// Accepts only engines that move bytes: others leave nothing to verify.
 fn parse_engine(text: &str) -> Result<EngineSpec, String> {
     let engine = parse_setting("engine", text, |_, s| s.engine.clone())?;
-    if engines::find(&engine.name).is_some_and(|e| e.moves_bytes) {
-        return Ok(engine);
+    let entry = engines::find(&engine.name);
+    match entry.map_or(Some(engine.name.clone()), |entry| entry.name_without_data(engine.options.keys())) {
+        None => Ok(engine),
+        Some(name) => Err(format!(
+            "the engine {name} moves no data that could be verified; type one of {}",
+            engine_names(|e| e.moves_bytes)
+        )),
     }
-    Err(format!(
-        "the engine {} moves no data that could be verified; type one of {}",
-        engine.name,
-        engine_names(|e| e.moves_bytes)
-    ))
 }
 
 /// Parses a setting with the parser of its key, as other commands do.

@@ -98,10 +98,12 @@ fn note_given(spec: &StreamSpec, origins: &mut Origins) {
 /// content of the data.
 fn check_verification(spec: &StreamSpec, engine: &Entry, data: &Data) -> Result<(), Failure> {
     let Some(verify) = &spec.resolved.verify else { return Ok(()) };
-    if !engine.moves_bytes && (verify.checks || engine.touches_targets()) {
+    let typed = spec.engine.iter().flat_map(|engine| engine.options.keys());
+    if let Some(name) = engine.name_without_data(typed)
+        && (verify.checks || engine.touches_targets())
+    {
         return Err(Failure::Usage(format!(
-            "--verify: the engine {} moves no bytes that could be verified; type another engine, or leave --verify out",
-            engine.name
+            "--verify: the engine {name} moves no bytes that could be verified; type another engine, or leave --verify out"
         )));
     }
     if *data != Data::default() {

@@ -22,8 +22,8 @@ use machine::error::{MachineError, NotNamed};
 use machine::root::Root;
 use machine::{file_systems, test_file};
 use model::job::{
-    Clones, Create, FALLOCATE, Filling, GROW, Job, Line, NEW, Order, Pattern, Shared, Sharing, Sizes, Stream,
-    TaskNumber,
+    Clones, Create, FALLOCATE, FTRUNCATE, Filling, GROW, Job, Line, NEW, Order, Pattern, Shared, Sharing,
+    Sizes, Stream, TaskNumber,
 };
 use model::machine::{Identity, Layer, Place};
 use model::name;
@@ -255,6 +255,13 @@ impl<'a> Targets<'a> {
                 return Err(Failure::Usage(format!(
                     "--engine {}: its options {NEW}, {FALLOCATE} and {GROW} remove all content of {}; name a directory, in which fathom makes a test file",
                     draft.engine.name,
+                    name::shown(typed_path)
+                )));
+            }
+            let is_whole = offset == 0 && draft.size.is_none_or(|bytes| bytes >= target.bytes);
+            if draft.engine.name == FTRUNCATE && !is_whole {
+                return Err(Failure::Usage(format!(
+                    "--engine {FTRUNCATE} sets the length of {}, so it also removes the bytes after the region of --offset and --size; leave these out, or name a directory, in which fathom makes a test file",
                     name::shown(typed_path)
                 )));
             }

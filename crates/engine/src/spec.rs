@@ -212,6 +212,15 @@ impl EngineFacts {
     pub fn touches_targets(&self) -> bool {
         self.moves_bytes || ENGINES_WITHOUT_DATA.contains(&self.name)
     }
+
+    /// Returns the name, with the option if there is one, if no data arrives in this process that could be verified.
+    pub fn name_without_data<'o>(&self, options: impl IntoIterator<Item = &'o String>) -> Option<String> {
+        if !self.moves_bytes {
+            return Some(self.name.to_owned());
+        }
+        let drops = |typed: &&String| self.options.iter().any(|o| !o.delivers_data && o.name == **typed);
+        options.into_iter().find(drops).map(|option| format!("{}:{option}", self.name))
+    }
 }
 
 /// An option that may follow the colon of `--engine`.
@@ -223,17 +232,24 @@ pub struct EngineOption {
     pub about: &'static str,
     /// Whether a number follows the name.
     pub number: TakesNumber,
+    /// Whether data arrives in this process with the option, so that it can be verified.
+    pub delivers_data: bool,
 }
 
 impl EngineOption {
     /// Describes an option without a number.
     pub(crate) const fn new(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, number: TakesNumber::No }
+        Self { name, about, number: TakesNumber::No, delivers_data: true }
     }
 
     /// Describes an option that requires a number.
     pub(crate) const fn with_number(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, number: TakesNumber::Required }
+        Self { number: TakesNumber::Required, ..Self::new(name, about) }
+    }
+
+    /// Describes an option with which no data arrives in this process.
+    pub(crate) const fn without_data(name: &'static str, about: &'static str) -> Self {
+        Self { delivers_data: false, ..Self::new(name, about) }
     }
 }
 

@@ -359,14 +359,15 @@ fn end_of_writes(verification: &Verification) -> u64 {
     verification.offset_bytes.saturating_add(verification.span_bytes())
 }
 
-/// Returns the result for a target that ends before the first block. Every block with a begun write is lost.
+/// Returns the result for a target that ends before the first block. Every block with a stable write is lost. No sync
+/// made the others stable, and neither the length of the target.
 pub fn all_lost(verification: &Verification, writer_progress: WriterProgress, end: u64) -> ReadBack {
-    let begun = writer_progress.begun.min(verification.blocks);
-    let lost = Lost { from_bytes: end, to_bytes: end_of_writes(verification), blocks: begun };
+    let stable = writer_progress.synced.min(verification.blocks);
+    let lost = Lost { from_bytes: end, to_bytes: end_of_writes(verification), blocks: stable };
     ReadBack {
-        unwritten: verification.blocks - begun,
-        damaged: begun,
-        lost: (begun > 0).then_some(lost),
+        unwritten: verification.blocks - stable,
+        damaged: stable,
+        lost: (stable > 0).then_some(lost),
         ..ReadBack::default()
     }
 }
@@ -420,6 +421,11 @@ impl Work for Reader<'_> {
             };
             let length = self.verification.block_bytes;
             if expected.offset.saturating_add(u64::from(length)) > self.end {
+                // Without a sync, neither the block nor the length of the target had to survive.
+                if expected.synced == 0 {
+                    self.seen.unwritten += 1;
+                    continue;
+                }
                 self.seen.damaged += 1;
                 let lost = self.seen.lost.get_or_insert(Lost { from_bytes: 0, to_bytes: 0, blocks: 0 });
                 lost.blocks += 1;

@@ -26,12 +26,16 @@ pub(super) const OPTIONS: &[EngineOption] = &[
         name: "sqpoll",
         about: "a kernel thread submits the operations, pinned to CPU N if given",
         number: TakesNumber::Optional,
+        delivers_data: true,
     },
     EngineOption::new("plain-buffers", "do not register buffers"),
     EngineOption::new("plain-files", "do not register files"),
     EngineOption::new("deferred", "finish operations only in calls that wait (DEFER_TASKRUN)"),
     EngineOption::new("interrupt", "interrupt the thread to finish each operation at once"),
-    EngineOption::new("nop", "submit IORING_OP_NOP, which moves no bytes: the cost of io_uring itself"),
+    EngineOption::without_data(
+        "nop",
+        "submit IORING_OP_NOP, which moves no bytes: the cost of io_uring itself",
+    ),
     EngineOption::new("dontcache", "drop pages from the page cache after each operation (RWF_DONTCACHE)"),
     EngineOption::new(targets::ATOMIC, targets::ABOUT_ATOMIC),
 ];

@@ -34,7 +34,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use sys::arena::{Arena, MemoryFile};
 
 pub(super) const SPLICE_OPTIONS: &[EngineOption] = &[
-    EngineOption::new("discard", "splice read data to /dev/null instead of copying them to memory"),
+    EngineOption::without_data("discard", "splice read data to /dev/null instead of copying them to memory"),
     EngineOption::with_number("pipe", "size of the pipe in bytes"),
 ];
 
@@ -237,7 +237,7 @@ fn send_all(to: &File, from: &File, mut offset: u64, bytes: usize) -> io::Result
     move_all(bytes, |moved| Ok(sendfile(to, from, Some(&mut offset), bytes - moved)?))
 }
 
-pub(super) const COPY_OPTIONS: &[EngineOption] = &[EngineOption::new(
+pub(super) const COPY_OPTIONS: &[EngineOption] = &[EngineOption::without_data(
     "bare",
     "copy only between the target and the other file: no byte enters or leaves this process",
 )];

@@ -320,6 +320,9 @@ fn blocks_after_the_end_of_a_truncated_file_are_lost() {
     let lost = Lost { from_bytes: end, to_bytes: V.offset_bytes + 300 * 4096, blocks: 200 };
     assert_eq!((seen.blocks, seen.damaged, seen.lost), (100, 200, Some(lost)));
     assert_eq!(seen.failures, Failures::default());
-    let none = all_lost(&V, WriterProgress { synced: 0, begun: 7 }, 0);
+    let none = all_lost(&V, WriterProgress { synced: 7, begun: 9 }, 0);
     assert_eq!((none.damaged, none.unwritten, none.lost.map(|lost| lost.blocks)), (7, 293, Some(7)));
+    // No sync made anything stable, neither the blocks nor the length.
+    let none = all_lost(&V, WriterProgress { synced: 0, begun: 9 }, 0);
+    assert_eq!((none.damaged, none.unwritten, none.lost), (0, 300, None));
 }

@@ -271,8 +271,11 @@ pub const FALLOCATE: &str = "fallocate";
 /// Engine option: before the first write, the file is truncated to 0. It grows with each write, as in a copy.
 pub const GROW: &str = "grow";
 
+/// The engine that sets the length of a file with each write.
+pub const FTRUNCATE: &str = "ftruncate";
+
 /// Engines that change the length or the blocks of a file and move no data.
-pub const ENGINES_WITHOUT_DATA: [&str; 2] = ["ftruncate", "fallocate"];
+pub const ENGINES_WITHOUT_DATA: [&str; 2] = [FTRUNCATE, "fallocate"];
 
 /// How a worker divides its operations among several targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,12 +2,12 @@
 
 use super::{everywhere, one_op, op, open, round_trip, scratch, spec, witness};
 use crate::engines::find;
-use crate::spec::TakesNumber;
+use crate::spec::{EngineOption, TakesNumber};
 use model::job::{Cache, Kind};
 
 /// Whether an engine moves all bytes with this option.
-fn moves_all(option: &str) -> bool {
-    !["nop", "discard", "nowait", "bare"].contains(&option)
+fn moves_all(option: &EngineOption) -> bool {
+    option.delivers_data && option.name != "nowait"
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn every_option_works_or_is_refused_by_its_name() {
             match open(spec) {
                 Ok((mut engine, granted)) => {
                     assert!(!granted.used.is_empty(), "{what}: granted but not reported");
-                    if moves_all(option.name) {
+                    if moves_all(option) {
                         round_trip(&mut *engine, entry.max_depth.min(16), cache, &witness, &what);
                     } else {
                         let result = one_op(&mut *engine, op(Kind::Read, 0, 4096));
