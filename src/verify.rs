@@ -432,14 +432,16 @@ impl<'a> VerifyRun<'a> {
         let verification = self.verification;
         let path = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
         let kept = State::new(path.clone(), verification, verification.progress_after(0));
+        // Another process may have begun to use the target since it was prepared. The check comes before the state file and
+        // before this process opens the target again, because its own descriptor would count as a user.
+        self.targets[0].may_be_used(&self.root, true)?;
+        // Another verification may look for users at the same moment. Hosts share a target on purpose.
+        self.targets[0].lock(self.plan.fleet_rank.is_some())?;
+        let file = self.targets[0].open(&self.root, self.through.cache, true)?;
         let mut keeper = match state {
             Some(file) => Some(Keeper::create(file, kept.clone())?),
             None => None,
         };
-        let file = self.targets[0].open(&self.root, self.through.cache, true)?;
-        // Another process may have begun to use the target since it was prepared. Of two verifications that start at once,
-        // each has opened the target before it looks for users, so at most one of them writes.
-        self.targets[0].may_be_used(&self.root, true)?;
         let words = |pass: u64| format!("writing pass {pass} of {}", verification.passes);
         self.live.begin(&words(1));
         let since = Instant::now();

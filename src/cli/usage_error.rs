@@ -231,7 +231,9 @@ fn correct_notation(option: &str, value: &str, command: &str) -> Option<String> 
         a.parse::<u8>().ok().zip(b.parse().ok()).is_some_and(|(a, b)| a.checked_add(b) == Some(100))
     });
     let number = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = value[number.len()..].chars().next().map(|unit| format!("{}{unit}", number.trim()));
+    let ends_in_digit = number.trim_end().ends_with(|c: char| c.is_ascii_digit());
+    let unit = value[number.len()..].chars().next().filter(|_| ends_in_digit);
+    let unit = unit.map(|unit| format!("{}{unit}", number.trim()));
     let here = [
         reads.map(|(reads, _)| reads.to_owned()),
         Some(value.replace(">=", ">").replace("<=", "<")),

@@ -22,6 +22,7 @@ use model::job::{Cache, OwnBlocks, Phase, Shared, Stream, TaskNumber};
 use model::plan::{Common, MadeFor, Plan, Role, Target};
 use model::record::{SyncFailure, SyncedBy, Trial, WorkerEnd};
 use model::{Known, name};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -210,6 +211,29 @@ impl OpenTarget {
             safety::refuse_new_users(root, path, file, self.target.unseen_users)?;
         }
         Ok(())
+    }
+
+    /// Locks a target that fathom did not make, as long as this process has it open. With `is_shared`, other processes may
+    /// lock it in the same way. Does nothing on file systems without locks.
+    ///
+    /// # Errors
+    /// If another process has locked it.
+    pub fn lock(&self, is_shared: bool) -> Result<(), Failure> {
+        let Some(file) = self.handle.as_ref().filter(|_| self.target.role != Role::Made) else {
+            return Ok(());
+        };
+        let how = if is_shared {
+            FlockOperation::NonBlockingLockShared
+        } else {
+            FlockOperation::NonBlockingLockExclusive
+        };
+        match flock(file, how) {
+            Err(Errno::WOULDBLOCK) => Err(Failure::Refused(format!(
+                "{} is in use (locked by another program), so it is not written; name another target",
+                self.target.path
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Opens the target again for a worker.
