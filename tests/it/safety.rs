@@ -3,6 +3,8 @@
 use crate::disk::{Device, Disk, Image, make};
 use crate::output::shell;
 use crate::stage::{Outcome, Stage, is_root, skip, tool};
+use engine::engines::ENGINES;
+use model::job::Kind;
 use rustix::process::Signal;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -48,6 +50,31 @@ fn blank_device_is_written_only_when_named() {
     let named = write_to(&stage, &device.path);
     assert!(matches!(named.code, Some(0 | 1)), "{named:?}");
     assert_ne!(device.checksum(), before);
+}
+
+#[test]
+fn no_engine_changes_bytes_outside_the_named_region() {
+    let stage = Stage::shared();
+    let file = stage.path("region");
+    let (mib, content) = (1 << 20, |at: usize| (at % 251) as u8);
+    for engine in ENGINES.iter().filter(|e| e.touches_targets() && e.kinds.contains(&Kind::Write)) {
+        let before: Vec<u8> = (0..4 * mib).map(content).collect();
+        std::fs::write(&file, &before).unwrap();
+        let words = format!(
+            "run --rw write --bs 64k --offset 1m --size 1m --engine {} --cache {} --time 30ms --warmup 0s --runs 1 --quiet --destroy {}",
+            engine.name,
+            engine.caches.last().unwrap().word(),
+            file.display()
+        );
+        let out = stage.fathom(&words, &file);
+        let after = std::fs::read(&file).unwrap();
+        assert_eq!(after.len(), before.len(), "{}: {out:?}", engine.name);
+        let is_same = |bytes: std::ops::Range<usize>| after[bytes.clone()] == before[bytes];
+        assert!(is_same(0..mib) && is_same(2 * mib..4 * mib), "{}: {out:?}", engine.name);
+        if engine.name == "ftruncate" {
+            assert!(out.code == Some(2) && is_same(mib..2 * mib), "{out:?}");
+        }
+    }
 }
 
 #[test]

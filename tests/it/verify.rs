@@ -99,6 +99,31 @@ fn bytes_and_time_are_announced_before_the_first_write() {
 }
 
 #[test]
+fn of_two_verifications_of_one_file_at_once_only_one_writes() {
+    let stage = Stage::shared();
+    let file = stage.path("both");
+    File::create(&file).unwrap().set_len(64 << 20).unwrap();
+    let words = format!("verify --destroy {} --quiet", file.display());
+    let outcomes = [stage.start(&words, &file), stage.start(&words, &file)].map(Running::end);
+    for out in &outcomes {
+        let is_refused = out.code == Some(3) && out.stderr.contains("is in use");
+        assert!(is_refused || out.stdout.starts_with("VERIFIED "), "{outcomes:?}");
+    }
+}
+
+#[test]
+fn an_option_that_moves_no_data_is_refused() {
+    let stage = Stage::shared();
+    let folder = stage.folder("here");
+    for engine in ["io_uring:nop", "splice:discard", "copy_file_range:bare"] {
+        let words = format!("verify --size 16m --cache buffered --engine {engine}");
+        let out = stage.fathom(&words, &folder);
+        let why = format!("the engine {engine} moves no data that could be verified");
+        assert!(out.code == Some(2) && out.stderr.contains(&why), "{out:?}");
+    }
+}
+
+#[test]
 #[ignore = "long"]
 fn every_engine_verifies_in_every_mode_without_leftovers() {
     let stage = Stage::shared();
