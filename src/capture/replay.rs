@@ -123,6 +123,7 @@ pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
     let device = device_name(&origin).or(origin.imported.as_deref()).unwrap_or_default();
     let original = Original {
         device: device.to_owned(),
+        unit: origin.unit,
         completeness: completeness(&origin, ending.as_ref()).word,
         damage,
         ..load.original()

@@ -316,8 +316,10 @@ impl GatedNumber<'_> {
 
     /// Compares the number with the limit.
     fn decide(&self, estimate: &GatedEstimate) -> ReportAnswer {
-        let limit = self.limit.value();
         let ([low, high], of_latency) = (estimate.bounds, self.limit.is_on_percentile());
+        // A number at the limit is within it, also if logarithms and divisions have changed its last digits.
+        let shown_limit = self.limit.show(self.limit.value());
+        let limit = self.limit.value() * if of_latency { 1.0 + ROUNDING } else { 1.0 - ROUNDING };
         let (within, beyond) =
             if of_latency { (high <= limit, low > limit) } else { (low >= limit, high < limit) };
         // The value of all runs together must agree: one slow run hardly moves the mean of eight.
@@ -330,7 +332,6 @@ impl GatedNumber<'_> {
         let (nearer, farther) = if of_latency { ("at most", "at least") } else { ("at least", "at most") };
         let [best, worst] = if of_latency { [low, high] } else { [high, low] };
         let runs = self.values().0.len();
-        let shown_limit = show(limit);
         let sentence_with = |bound_word: &str, bound: f64| {
             format!(
                 "{number}{over_runs}, {bound_word} {} with {} confidence over {runs} runs; the limit is {shown_limit}.",
@@ -452,6 +453,9 @@ fn longer_window_s(phase: &Phase, factor: f64) -> Option<u64> {
     let seconds = (phase.time_ns as f64 / 1e9 * factor * 1.2).ceil();
     (by_time && seconds.is_finite() && seconds < 86_400.0).then_some(seconds as u64)
 }
+
+/// Relative error of a number that is computed through logarithms and divisions.
+const ROUNDING: f64 = 1e-9;
 
 /// Returns the mean of the values and half the width of its interval by Student's t. Each end of the interval has this
 /// one-sided confidence.
@@ -645,6 +649,21 @@ mod tests {
 
     fn eight_runs() -> Fixture {
         Fixture { runs: 8, ..Fixture::honest() }
+    }
+
+    #[test]
+    fn a_number_exactly_at_the_limit_passes() {
+        let iops = judge_with(&eight_runs(), "iops<1", &[]).results[0].runs[0].iops;
+        for limit in [format!("iops<{iops}"), format!("iops<{}", iops.round())] {
+            assert_eq!(word(&judge_with(&eight_runs(), &limit, &[])), Some(AnswerWord::Pass), "{limit}");
+        }
+        // The percentile of every run is the same value of the histogram.
+        let p50_ns =
+            judge_with(&eight_runs(), "iops<1", &[]).results[0].runs[0].percentiles_ns["read"]["50"].unwrap();
+        for (limit_ns, expected) in [(p50_ns, AnswerWord::Pass), (p50_ns - 1, AnswerWord::Fail)] {
+            let report = judge_with(&eight_runs(), &format!("p50>{limit_ns}ns"), &[]);
+            assert_eq!(word(&report), Some(expected), "{:?}", report.answer);
+        }
     }
 
     #[test]

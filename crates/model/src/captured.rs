@@ -86,6 +86,7 @@ pub struct Partition {
 
 /// What one row of a capture file describes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RowUnit {
     /// A request that was issued to the driver, after splitting and merging.

@@ -1,6 +1,7 @@
 //! Replays: a captured load as a job, the comparison of its replay with the original, and the check of a fitted
 //! job.
 
+use crate::captured::RowUnit;
 use crate::job::Kind;
 use crate::verdict::AnswerWord;
 use serde::{Deserialize, Serialize};
@@ -118,6 +119,9 @@ pub struct Changes {
 pub struct Original {
     /// The captured device, or the trace of another tool.
     pub device: String,
+    /// What one row of the capture describes; `requests` in sessions of earlier versions.
+    #[serde(default)]
+    pub unit: RowUnit,
     /// `complete`, `incomplete` or `unknown`, as in `fathom show`.
     pub completeness: String,
     /// Why the file could not be read to its end; `None` if it was read completely.

@@ -463,7 +463,7 @@ pub(super) fn decide_gate(
     let runs_needed = needed.and_then(|all| all.into_iter().max());
     let are_bounded = !numbers.is_empty() && numbers.iter().all(|n| n.is_bounded);
     let names: Vec<String> = numbers.into_iter().map(|n| n.description).collect();
-    let by = show_share(limit.share);
+    let by = show_limit(limit.share);
     let sentence = match outcome {
         GateOutcome::Failed => format!("Slower by more than {by}: {}.", join_names(&names)),
         GateOutcome::Undecided if names.is_empty() => {
@@ -494,6 +494,18 @@ pub(super) fn decide_gate(
     let sentence = if omits_advice { sentence } else { sentence + &addition };
     let no_number = outcome == GateOutcome::Invalid;
     SlowdownGate { limit: limit.share, outcome, sentence, runs_needed, counts_as, no_number }
+}
+
+/// Formats a limit with all digits that were typed: rounded like a measured share, `33.4 %` could contradict the outcome.
+fn show_limit(share: f64) -> String {
+    let (rounded, percent) = (show_share(share), (share * 1e6).round() / 1e4);
+    let is_exact = rounded.strip_suffix(" %").is_some_and(|shown| shown.parse() == Ok(percent));
+    if is_exact { rounded } else { format!("{percent} %") }
+}
+
+#[test]
+fn a_limit_keeps_its_digits() {
+    assert_eq!([0.05, 0.334, 0.1].map(show_limit), ["5.0 %", "33.4 %", "10 %"]);
 }
 
 /// Names the accepted findings of a pair that this command line does not accept, and what to type; `None` without one.
@@ -567,7 +579,7 @@ fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: RunOrder) 
                 metric.name,
                 show_share(slower),
                 show_share(1.0 - SIGNIFICANCE),
-                show_share(limit),
+                show_limit(limit),
                 show_change(metric.ratio)
             )
         }

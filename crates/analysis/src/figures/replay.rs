@@ -8,6 +8,7 @@
 use crate::case::{Case, CaseRun};
 use crate::figures::timely_quantile_ns;
 use model::Known;
+use model::captured::RowUnit;
 use model::job::{Kind, Original, Replay, ReplayPace};
 use model::record::{AtDriver, Replayed};
 use model::replay::{Compared, ReplayComparison};
@@ -156,7 +157,17 @@ fn list_differences(
     driver: &Known<AtDriver>,
 ) -> Vec<String> {
     let mut out = capture_differences(&replay.original);
+    let original = &replay.original;
+    let is_logged = original.unit == RowUnit::Operations;
+    let has_latencies =
+        original.depth_mean.is_some() || original.kinds.iter().any(|kind| kind.p50_ns.is_some());
     out.push(match driver {
+        _ if !has_latencies => "The capture has no completions, so there is no latency or depth to compare.".into(),
+        _ if is_logged => format!(
+            "The latencies and the depth of {} are those that were logged, at an unknown level. Those of the replay are measured {}.",
+            if original.device.is_empty() { "the original" } else { &original.device },
+            if driver.is_ok() { "at the driver" } else { "in the program" }
+        ),
         Ok(_) => "Latency and depth are measured at the driver, from issue to completion, in the replay as in the capture.".into(),
         Err(why) => format!(
             "The replay's latencies and depth are those that a program sees, with system calls and \
@@ -370,6 +381,18 @@ fn figures_of_replay_and_original_are_compared_with_reasons() {
     for part in ["15 operations were read", "35 times an operation was due", "without gaps"] {
         assert!(held.differs.iter().any(|why| why.contains(part)), "{part}: {:?}", held.differs);
     }
+    let logged = |has_latencies: bool| {
+        let log = |replay: &mut Replay| {
+            replay.original.unit = RowUnit::Operations;
+            if !has_latencies {
+                replay.original.depth_mean = None;
+                replay.original.kinds.iter_mut().for_each(|kind| (kind.p50_ns, kind.p99_ns) = (None, None));
+            }
+        };
+        compare_replay(ReplayPace::Timed, log, None).differs[0].clone()
+    };
+    assert!(logged(true).contains("at an unknown level"), "{}", logged(true));
+    assert!(logged(false).contains("no completions"), "{}", logged(false));
     let fast = compare_replay(ReplayPace::Fast, |replay| replay.original.left_out = 1, None);
     assert!(fast.differs.len() == 3 && fast.differs[0].starts_with("1 request was "), "{:?}", fast.differs);
 }

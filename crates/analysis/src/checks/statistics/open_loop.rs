@@ -9,6 +9,7 @@ use crate::figures::time_series::{intervals_of, sum_moved};
 use crate::figures::{LATE_SHARE, PERCENTILES, RATED_KINDS, is_late};
 use crate::runs::{MAX_ARRIVAL_DEVIATIONS, SERVED_FROM, falls_short};
 use model::record::Interval;
+use model::replay::Replayed;
 use stats::sample::median;
 
 /// Harmless share of a replay's operations that are read too late: the operating system stops any reader thread now and
@@ -27,6 +28,8 @@ pub(in crate::checks) const GENERATOR_LATE: Check = Check {
          - Invalid if less than {served} of the requested operations were served within the windows, and \
          more are missing than {MAX_ARRIVAL_DEVIATIONS} standard deviations of the number of arrivals. The \
          missing operations wait in a queue that grows with the length of the run.\n\
+         - For a replay, the requested operations are those that were submitted, without the discards that were \
+         left out. The first rule does not apply if the run ended before the load (--time).\n\
          - Invalid for a replay if more than {starved} of its operations were read from the capture too \
          late.\n\
          - Biased if the lateness at a percentile is more than {late} of the latency. fathom then distorts \
@@ -58,8 +61,12 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
     let Pace::Open { iops: requested, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
     let seconds = case.window_ns() / 1e9;
     let ops: u64 = RATED_KINDS.iter().map(|k| case.in_windows(*k).ops).sum();
+    let replayed = || case.runs.iter().filter_map(|run| run.stream.replayed.as_ref());
+    // The rate of a load in a file is its mean over the whole file. A part of the file may have any other rate.
+    let is_part = replayed().any(|one| !one.is_whole);
+    let requested = requested * replayed().map(|one| submitted_share(case, one)).fold(1.0, f64::min);
     let served = share(ops as f64 / seconds.max(f64::MIN_POSITIVE), requested);
-    let unserved = falls_short(ops as f64, requested, seconds, arrivals);
+    let unserved = !is_part && falls_short(ops as f64, requested, seconds, arrivals);
     let late = late_percentiles(case);
     let worst = Kind::ALL.iter().filter_map(|k| case.open_loop(*k)?.lateness.quantile_ns(0.99)).max();
     let worst_ns = worst.map_or(f64::NAN, |ns| ns as f64);
@@ -93,6 +100,13 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
         late.join(", p"),
         Share(LATE_SHARE)
     )
+}
+
+/// Returns the share of a load's operations that a run submitted: some discards are left out.
+fn submitted_share(case: &Case, replayed: &Replayed) -> f64 {
+    let Some(replay) = &case.stream.replay else { return 1.0 };
+    let counted = replay.original.operations().saturating_sub(replay.original.count(Kind::Sync)).max(1);
+    1.0 - share(replayed.outside.min(counted) as f64, counted as f64)
 }
 
 /// Returns a finding for a replay whose operations were read too late: the reader, not the capture, decided when they were submitted.
@@ -269,6 +283,30 @@ fn unserved_operations_are_void_and_late_ones_bias() {
     let late = Fixture { open_loop: Some((10_000.0, Some(1_000_000))), ..Fixture::honest() };
     assert_eq!(GENERATOR_LATE.severity(&late.record()), Some(Severity::Biases));
     assert_eq!(GENERATOR_LATE.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn a_replay_is_compared_with_what_it_submitted() {
+    use model::job::{OriginalKind, ReplayPace};
+    // The fixture serves 10,000 operations per second, half of the rate of the load.
+    let severity = |replayed: Replayed| {
+        let overloaded = Fixture { open_loop: Some((20_000.0, Some(1_000))), ..Fixture::honest() };
+        let mut record = overloaded.record();
+        crate::figures::replay::make_replay(&mut record, ReplayPace::Timed, |replay| {
+            let read = replay.original.kinds[0].clone();
+            replay.original.kinds.push(OriginalKind { kind: Kind::Trim, ..read });
+        });
+        for stream in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|end| &mut end.streams) {
+            stream.replayed = Some(replayed.clone());
+        }
+        GENERATOR_LATE.severity(&record)
+    };
+    let whole = Replayed { is_whole: true, ..Replayed::default() };
+    assert_eq!(severity(whole.clone()), Some(Severity::Invalidates));
+    // The discards, half of the operations, were left out.
+    assert_eq!(severity(Replayed { outside: 1000, ..whole.clone() }), None);
+    // The run ended before the load, whose rate may be uneven.
+    assert_eq!(severity(Replayed { is_whole: false, ..whole }), None);
 }
 
 #[test]
