@@ -123,7 +123,11 @@ pub fn print_report(
 ) -> Result<(), Failure> {
     let alternative = kept
         .map(|file| format!("the session is kept; `fathom show {}` prints the report", name::shown(file)));
-    put(judged, showing.format, showing.style(), outlets, alternative.as_deref())
+    put(judged, showing.format, showing.style(), outlets, alternative.as_deref())?;
+    if showing.format.omits_verdict() {
+        stderr::print(report::fio_verdict(judged).trim());
+    }
+    Ok(())
 }
 
 /// Names the command that prints the results of measured sessions again; `None` if any of them was

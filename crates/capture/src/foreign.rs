@@ -553,6 +553,9 @@ fn msr_kind(word: &str) -> Option<&'static str> {
 fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
     let mut lines = Lines::over(from);
     let mut first = None;
+    // Each disk has a region of its own, as a file of an iolog has.
+    let mut disks = Regions::default();
+    let mut largest_end = 0;
     while let Some(line) = lines.next()? {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         if first.is_none() && fields[0].eq_ignore_ascii_case("timestamp") {
@@ -574,9 +577,16 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
         if size > u64::from(u32::MAX) * trace::SECTOR {
             return Err(lines.error_at("the size is beyond 2 TiB"));
         }
+        let disk = disks.region_of(&task.name).ok_or_else(|| lines.error_at("there are too many disks"))?;
+        largest_end = offset.saturating_add(size).max(largest_end);
+        if disks.0.len() > 1 && largest_end > 1 << FILE_BITS {
+            return Err(lines.error_at(
+                "the trace has several disks, and one is beyond 2 TiB; keep the lines of one disk",
+            ));
+        }
         let at_ns = time.saturating_sub(*first.get_or_insert(time)).saturating_mul(UNIT_NS);
         let latency_ns = Some(response.saturating_mul(UNIT_NS));
-        into.put_operation(at_ns, latency_ns, rwbs, offset, size, &task)?;
+        into.put_operation(at_ns, latency_ns, rwbs, disk << FILE_BITS | offset, size, &task)?;
     }
     Ok(())
 }

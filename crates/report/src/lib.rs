@@ -126,6 +126,11 @@ pub struct Format {
 }
 
 impl Format {
+    /// Whether the output has no place for the verdict, as those of other tools that are made only of numbers.
+    pub fn omits_verdict(&self) -> bool {
+        self.name == IOMETER || self.name.starts_with("fio-terse")
+    }
+
     /// A format that writes no kind of report: the base of formats that write only some kinds. The
     /// formats for all or most kinds list each kind, so that the compiler reports a new kind that
     /// they lack.

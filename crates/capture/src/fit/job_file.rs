@@ -322,7 +322,10 @@ impl LoadOfPart<'_> {
             stream.entries.push(Entry::bare(
                 "depth",
                 &depth.to_string(),
-                format!("upper limit; the capture had at most {most} in flight"),
+                match most {
+                    0 => "upper limit; the capture does not show how many were in flight".into(),
+                    _ => format!("upper limit; the capture had at most {most} in flight"),
+                },
             ));
             stream.entries.extend(Self::batch_entry(&self.load.pacing, &shape, depth));
             let host =

@@ -129,6 +129,11 @@ fn traces_of_msr_have_their_response_times() -> Result<(), String> {
     let headed = format!("Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n{text}");
     assert_eq!(convert(&headed)?.0, all.0);
     assert_eq!(convert(&format!("\n{headed}"))?.0, all.0);
+    // Two disks are not laid on top of each other.
+    let two = "1,usr,0,Read,0,65536,1\n2,usr,1,Read,0,65536,1\n";
+    assert_eq!(self::profile(&convert(two)?).footprint.bytes, 131_072);
+    let large = format!("{two}3,usr,0,Read,3000000000000,65536,1\n");
+    assert!(convert(&large).is_err_and(|why| why.contains("several disks")));
     Ok(())
 }
 
