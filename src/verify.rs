@@ -60,6 +60,9 @@ pub fn verify(options: &Args) -> Result<ExitCode, Failure> {
 
 fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
     let host_task = HostTask::from_options(options, fleet)?;
+    if let HostTask::Check(state) = &host_task {
+        refuse_missing(&check_target(options, state))?;
+    }
     if let (HostTask::Check(state), Fleet::Alone) = (&host_task, fleet)
         && let Some(outcome) = truncated_outcome(options, state)
     {
@@ -623,6 +626,21 @@ fn estimate_time(bytes: u64) -> String {
     let seconds = bytes.div_ceil(ASSUMED_RATE);
     let time = minutes(seconds.saturating_mul(1_000_000_000));
     format!("It takes about {time} at {} MB/s.", ASSUMED_RATE / 1_000_000)
+}
+
+/// Refuses to check a target that is not there: nothing says whether its data are lost.
+fn refuse_missing(path: &Path) -> Result<(), Failure> {
+    let path_shown = name::shown(path);
+    let why = match path.metadata() {
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            format!("{path_shown} does not exist, so nothing was checked: it is lost, renamed, or not mounted")
+        }
+        Ok(facts) if facts.file_type().is_block_device() && end_of(path) == 0 => format!(
+            "{path_shown} shows no capacity, so nothing was checked: it is not set up, or failed; `fathom devices` lists the disks"
+        ),
+        _ => return Ok(()),
+    };
+    Err(Failure::Refused(format!("{why}; if the data are elsewhere, name the target after --check")))
 }
 
 /// The outcome of `--check` if the target ends before the end of the first block: all data are

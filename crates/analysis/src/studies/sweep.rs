@@ -360,7 +360,7 @@ fn find_knee(
         axis: axis.into(),
         value,
         sentence: format!(
-            "No {axis} beyond {} gains more than {} (largest value measured: {}).",
+            "In these runs, no {axis} beyond {} was more than {} faster (largest value measured: {}).",
             (scale.show)(value),
             show_share(tolerance),
             (scale.show)(last)

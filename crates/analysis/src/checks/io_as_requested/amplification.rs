@@ -185,6 +185,8 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
          program with this pattern writes these pages, so the rate is that of the job.\n\
          - If other streams write to the device at the same time: holds if all bytes that these streams \
          did not submit are within the limits. Otherwise not checked.\n\
+         - Not checked, instead of biased, if D01 could not tell whether other processes used the disk, and \
+         no cgroup shows fathom's own writes.\n\
          - Does not apply if D01 found other processes.",
         odd = show_bytes(FLOOR_BYTES)
     ),
@@ -194,14 +196,17 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
           device.",
     accept: "Accept it to measure the device with its file system: an application pays this cost too.",
     applies: |case| case.does(Kind::Write) && case.on_device(),
-    ask: Ask::Unless(&[CheckId::D01], check_write_amplified),
+    ask: Ask::After(&[CheckId::D01], check_write_amplified),
     #[cfg(test)]
     fires: Some(|| Fixture { delivered: 1.8, ..synchronous() }.record()),
     #[cfg(test)]
     blind: || Fixture { stat_unreadable: true, ..Fixture::honest_write() }.record(),
 };
 
-fn check_write_amplified(case: &Case) -> Known<Answer> {
+fn check_write_amplified(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if earlier.finds(CheckId::D01) {
+        return Ok(Answer::DoesNotApply);
+    }
     let requested = issued_bytes(case, Kind::Write)?;
     let layers = case.shared_layers()?;
     let idle_rate = idle_rate(case, &layers);
@@ -235,6 +240,16 @@ fn check_write_amplified(case: &Case) -> Known<Answer> {
     }
     if ratio <= WRITE_AMPLIFIED_ABOVE || most_written - requested as f64 <= incidental {
         return holds("The device wrote little more than the requested bytes.", numbers);
+    }
+    // Without charges, the bytes may be of any process, and D01 could not tell.
+    if let Err(why) = case.own_io()
+        && !earlier.holds(CheckId::D01)
+    {
+        return Err(format!(
+            "the device wrote {} for {} requested, and for which process is unknown: {why}",
+            show_bytes(most_written as u64),
+            show_bytes(requested)
+        ));
     }
     let pages = stable_page_bytes(case, requested);
     let is_explained =
@@ -512,6 +527,9 @@ fn thirty_percent_extra_biases_and_fifteen_percent_is_silent() {
     let at = |delivered| WRITE_AMPLIFIED.severity(&Fixture { delivered, ..synchronous() }.record());
     assert_eq!(at(1.3), Some(Severity::Biases));
     assert_eq!(at(1.15), None);
+    // Neither D01 nor a cgroup shows whose bytes these are.
+    let unknown = WRITE_AMPLIFIED.answer(&Fixture { delivered: 1.3, cgroup: false, ..synchronous() }.record());
+    assert!(unknown.as_ref().is_err_and(|why| why.contains("for which process is unknown")), "{unknown:?}");
 }
 
 #[test]
