@@ -633,7 +633,9 @@ fn refuse_missing(path: &Path) -> Result<(), Failure> {
     let path_shown = name::shown(path);
     let why = match path.metadata() {
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            format!("{path_shown} does not exist, so nothing was checked: it is lost, renamed, or not mounted")
+            format!(
+                "{path_shown} does not exist, so nothing was checked: it is lost, renamed, or not mounted"
+            )
         }
         Ok(facts) if facts.file_type().is_block_device() && end_of(path) == 0 => format!(
             "{path_shown} shows no capacity, so nothing was checked: it is not set up, or failed; `fathom devices` lists the disks"

@@ -420,10 +420,11 @@ fn explain_unknown_option(unknown: &Unknown, similar: Option<&str>) -> String {
     format!("unknown option '{}': {advice}", unknown.option)
 }
 
-/// Suggests `fathom fio` for options of fio without a command.
+/// Suggests `fathom fio` for a command line of fio, without a command or after `run`.
 fn fio_command_line(unknown: &Unknown) -> Option<String> {
-    let line =
-        unknown.words.get(1..).filter(|line| line.first().is_some_and(|word| word.starts_with("--")))?;
+    let words = unknown.words.get(1..)?;
+    let line = words.split_first().filter(|(first, _)| *first == "run").map_or(words, |(_, rest)| rest);
+    let line = Some(line).filter(|line| line.first().is_some_and(|word| word.starts_with("--")))?;
     let names = || {
         let options = line.iter().filter_map(|word| word.strip_prefix("--"));
         options.map(|option| option.split('=').next().unwrap_or(option))

@@ -147,7 +147,7 @@ fn describe_disturbed_runs(record: &Record) -> Option<String> {
     let repeated = match runs(&|a| a.attempt > 0) {
         0 => "none was repeated".to_owned(),
         repeats => format!(
-            "{repeats} {} repeated, and the results use one attempt of each (--explain lists the others)",
+            "{repeats} {} repeated, and one attempt of each counts, disturbed or not (--explain shows which)",
             if repeats == 1 { "was" } else { "were" }
         ),
     };

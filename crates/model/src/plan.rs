@@ -516,8 +516,13 @@ impl ExpectedCost {
             parts.push(format!("at most {bytes} in runs with a limit on operations or rate{more}"));
         }
         if self.unbounded_ns > 0 {
-            let at_most = if self.may_end_earlier { "at most " } else { "" };
-            parts.push(format!("as much as the target can write in {at_most}{}", time(self.unbounded_ns)));
+            // A budget ends the writes too.
+            let (at_most, ns) = match self.may_end_earlier {
+                true if self.time_ns > 0 => ("at most ", self.unbounded_ns.min(self.time_ns)),
+                true => ("at most ", self.unbounded_ns),
+                false => ("", self.unbounded_ns),
+            };
+            parts.push(format!("as much as the target can write in {at_most}{}", time(ns)));
         }
         if parts.is_empty() { "nothing".into() } else { parts.join(", then ") }
     }

@@ -290,6 +290,10 @@ fn tips_name_flag_value_and_command() {
             "--name=x --rw=randread --bs=4k --filename=F",
             "these are fio's options; type fathom fio --name=x --rw=randread --bs=4k --filename=F",
         ),
+        (
+            "run --name=t --filename=f --rw=randrw --bs=8k",
+            "type fathom fio --name=t --filename=f --rw=randrw --bs=8k",
+        ),
         ("--ioengine=libaio --name x --output-format=json", "type fathom fio --ioengine=libaio --name x"),
         ("--name=x --depth 3", "unknown option '--name': the flag is --name"),
         ("top", "unknown command 'top': type fathom watch"),

@@ -340,9 +340,29 @@ pub fn conditions(text: &str) -> Result<Vec<Condition>, String> {
         }
     }
     if name.is_empty() {
-        Ok(all)
+        return Ok(all);
+    }
+    let number = name.trim_end_matches(',').trim().to_ascii_lowercase();
+    let names_number =
+        ["iops", "mb/s", "time"].contains(&number.as_str()) || parse_latency_limit(&number, "1ms").is_some();
+    Err(if names_number {
+        // A shell takes `>10ms` without quotes as the name of a file for the output.
+        reject(
+            &number,
+            &format!("has no limit; type the condition in quotes, such as {}", quoted_example(&number)),
+        )
     } else {
-        Err(reject(text, &format!("is not a condition; {CONDITION_FORM}")))
+        reject(text, &format!("is not a condition; {CONDITION_FORM}"))
+    })
+}
+
+/// Returns a condition on a number, in quotes for a shell.
+fn quoted_example(number: &str) -> String {
+    match number {
+        "iops" => "'iops<20000'".into(),
+        "mb/s" => "'mb/s<90'".into(),
+        "time" => "'time>2s'".into(),
+        percentile => format!("'{percentile}>10ms'"),
     }
 }
 
@@ -399,6 +419,14 @@ impl JobSpec {
     pub fn gates_a_percentile(&self) -> bool {
         self.fail_if.iter().flatten().any(|c| c.limit.is_on_percentile())
     }
+}
+
+#[test]
+fn a_number_without_a_limit_needs_quotes() {
+    for (typed, example) in [("p99", "'p99>10ms'"), ("sync.p99", "'sync.p99>10ms'"), ("IOPS", "'iops<20000'")] {
+        assert!(conditions(typed).is_err_and(|why| why.contains("has no limit") && why.ends_with(example)));
+    }
+    assert!(conditions("p98").is_err_and(|why| why.contains("is not a condition")));
 }
 
 #[test]

@@ -528,7 +528,8 @@ fn thirty_percent_extra_biases_and_fifteen_percent_is_silent() {
     assert_eq!(at(1.3), Some(Severity::Biases));
     assert_eq!(at(1.15), None);
     // Neither D01 nor a cgroup shows whose bytes these are.
-    let unknown = WRITE_AMPLIFIED.answer(&Fixture { delivered: 1.3, cgroup: false, ..synchronous() }.record());
+    let unknown =
+        WRITE_AMPLIFIED.answer(&Fixture { delivered: 1.3, cgroup: false, ..synchronous() }.record());
     assert!(unknown.as_ref().is_err_and(|why| why.contains("for which process is unknown")), "{unknown:?}");
 }
 

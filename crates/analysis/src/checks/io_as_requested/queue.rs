@@ -101,11 +101,11 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let is_ours = is_shared || share(total.bytes as f64, issued.bytes as f64) >= ARRIVED_FROM;
     if is_ours && device_depth < REACHED_FROM * requested * requests_per_op {
         let sentence = format!(
-            "Depth {requested:.0} was requested and {} operations were in flight on average, but the device \
-             saw only {} requests{} at a time.",
-            show_rate(reached),
+            "The device saw only {} requests{} at a time, although depth {requested:.0} was requested and {} \
+             operations were in flight on average.",
             show_rate(device_depth),
-            if is_shared { " of all streams together" } else { "" }
+            if is_shared { " of all streams together" } else { "" },
+            show_rate(reached)
         );
         // Operations above the device wait for the limit, and more operations would change nothing.
         let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biases);

@@ -15,7 +15,6 @@ use crate::figures::steadiness::{
     find_steps_of_run, whole_change,
 };
 use crate::figures::time_series::{DeviceWork, series_of_runs};
-use model::units::show_change;
 use stats::change::{Change, REQUIRED_ERRORS, REQUIRED_ERRORS_BY_LENGTH, Step, without_levels};
 use stats::sample::mean;
 use stats::series::{
@@ -125,19 +124,20 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
 fn never_steady(case: &Case, rounds: usize) -> Detail {
     let rate = |ran: &CaseRun| Some((ran.run.start.repeat.saturating_add(1), iops(ran)?));
     let rates: Vec<(u32, f64)> = case.runs.iter().filter_map(rate).collect();
-    let change = match rates.as_slice() {
-        [(first, from), .., (last, to)] if *from > 0.0 => format!(
-            " It was {} IOPS in round {first} and {} IOPS in round {last} ({}).",
-            show_rate(*from),
-            show_rate(*to),
-            show_change(to / from)
-        ),
-        _ => String::new(),
-    };
+    let by_rate = |a: &&(u32, f64), b: &&(u32, f64)| a.1.total_cmp(&b.1);
+    let ends = rates.iter().min_by(by_rate).zip(rates.iter().max_by(by_rate));
+    let range = ends.map_or_else(String::new, |((low_round, low), (high_round, high))| {
+        format!(
+            " In the last {} it was between {} IOPS (round {low_round}) and {} IOPS (round {high_round}).",
+            show_counted(rates.len() as u64, "round"),
+            show_rate(*low),
+            show_rate(*high)
+        )
+    });
     detail!(
         Severity::Relabels,
         evidence([("rounds", rounds as f64)]),
-        "The rate did not become steady within {}.{change} The result shows the last rounds, and the next may differ.",
+        "The rate did not become steady within {}.{range} The result shows the last rounds, and the next may differ.",
         show_counted(rounds as u64, "round")
     )
     .with_fix(
@@ -452,7 +452,7 @@ fn until_steady_without_a_steady_rate_relabels() {
     record.header.plan.strategy = model::plan::Strategy::Steady { at_most: 25 };
     assert_eq!(NOT_STEADY.severity(&record), Some(Severity::Relabels));
     let Ok(Answer::Finding(f)) = NOT_STEADY.answer(&record) else { panic!("silent") };
-    let rounds = "10,000 IOPS in round 1 and 10,000 IOPS in round 4 (+0.0 %)";
+    let rounds = "In the last 4 rounds it was between 10,000 IOPS (round 1) and 10,000 IOPS (round ";
     assert!(f.sentence.contains(rounds), "{}", f.sentence);
     let report = crate::judge(&record, &crate::Judging::default());
     assert!(report.headline.name.ends_with("not steady after 4 rounds"), "{}", report.headline.name);

@@ -182,7 +182,8 @@ pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
     let mut body = full_table(report, "All figures of all interfaces");
     body += &page::facts(&missing.collect::<Vec<_>>());
     let legend = "synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; \
-                  device: bytes that the device moved, for all processes, per byte read or written.";
+                  device: bytes that the device moved, for all processes, per byte of the row; with a +, read and \
+                  written.";
     out + &card("All figures", &[legend, OTHER_BLOCK_SIZES], &body)
 }
 

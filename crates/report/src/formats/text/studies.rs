@@ -37,8 +37,8 @@ const MAX_NOTES: usize = 4;
 pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: bool) {
     out.table(&interface_table(api, &report.results));
     out.legend("synced: MB/s including the final sync; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
-         system calls and page faults per MiB; device: bytes that the device moved, for all processes, per byte read or \
-         written; - = not known.",
+         system calls and page faults per MiB; device: bytes that the device moved, for all processes, per byte of the \
+         row; with a +, read and written; - = not known.",
     );
     out.note(OTHER_BLOCK_SIZES);
     for (direction, writes) in [("reads", false), ("writes", true)] {
