@@ -283,6 +283,13 @@ fn complete_two_values(option: &str, command: &str, words: &[String]) -> Option<
     let after = words.get(at + 1).filter(|word| !word.starts_with('-'))?;
     let before = words.get(2..at).unwrap_or_default();
     let target = before.last().filter(|_| before.iter().all(|word| !word.starts_with('-')));
+    let listed: Vec<String> = after.split(',').map(str::to_owned).collect();
+    if target.is_none() && listed.len() > 1 {
+        let values = name::line(&listed);
+        return Some(format!(
+            "{flag} takes its values without commas: type fathom {command} {flag} {values}"
+        ));
+    }
     let line: Vec<String> = target.into_iter().chain([after]).cloned().collect();
     let other = if target.is_none() { format!(" {form}") } else { String::new() };
     Some(format!("{flag} needs two values: type fathom {command} {flag} {}{other}", name::line(&line)))

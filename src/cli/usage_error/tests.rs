@@ -299,6 +299,10 @@ fn tips_name_flag_value_and_command() {
         ("top", "unknown command 'top': type fathom watch"),
         ("plot last", "type fathom show last -o page.html"),
         ("slow vol", "type fathom doctor vol"),
+        (
+            "bench --compare me,mx",
+            "--compare takes its values without commas: type fathom bench --compare me mx",
+        ),
         ("run --iodepth 32", "fio's --iodepth is --depth; type --depth 32"),
         ("run -iodepth=32", "fio's --iodepth is --depth; type --depth 32"),
         ("run x --runtime=60 --iodepth=3", "fio's --runtime is --time; type --time 60s"),

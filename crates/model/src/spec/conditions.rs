@@ -423,7 +423,8 @@ impl JobSpec {
 
 #[test]
 fn a_number_without_a_limit_needs_quotes() {
-    for (typed, example) in [("p99", "'p99>10ms'"), ("sync.p99", "'sync.p99>10ms'"), ("IOPS", "'iops<20000'")] {
+    for (typed, example) in [("p99", "'p99>10ms'"), ("sync.p99", "'sync.p99>10ms'"), ("IOPS", "'iops<20000'")]
+    {
         assert!(conditions(typed).is_err_and(|why| why.contains("has no limit") && why.ends_with(example)));
     }
     assert!(conditions("p98").is_err_and(|why| why.contains("is not a condition")));

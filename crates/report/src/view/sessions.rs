@@ -38,7 +38,13 @@ pub(crate) fn list_table(entries: &[Entry]) -> Table {
         .text("measured", |entry| text_or_dash(measured(entry)))
         .value("value", |entry| text_or_dash(entry.headline.as_ref().map(headline_value)))
         .value("±95 %", |entry| entry.headline.as_ref().and_then(half_interval))
-        .text("target", |entry| text_or_dash(Some(entry.targets.join(", "))));
+        // The value is that of the first target.
+        .text("target", |entry| match entry.targets.as_slice() {
+            [first, others @ ..] if !others.is_empty() => {
+                format!("{} and {} more", printable(first), others.len())
+            }
+            targets => text_or_dash(targets.first().cloned()),
+        });
     if entries.iter().any(|entry| !entry.annotations.tags.is_empty()) {
         columns = columns.text("tags", |entry| printable(&entry.annotations.tags.join(" ")));
     }

@@ -433,7 +433,15 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
         show_bytes(written),
         show_share(part)
     )
-    .with_fix((!writes_parts).then(String::new))
+    .with_fix(match writes_parts {
+        false => Some(String::new()),
+        true if case.on_block_devices() => Some(
+            "Use a --bs and offsets that are multiples of the page (4k). An application that writes new files does \
+             not read their pages first: for such a job, name a directory on this device."
+                .into(),
+        ),
+        true => None,
+    })
     .found()
 }
 
