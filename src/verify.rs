@@ -825,7 +825,9 @@ fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
 fn a_target_that_took_writes_did_support_them() {
     let refusal = |synced: u64, completed: u64, failures: &[(Kind, i32)]| {
         let mut counted = Failures::default();
-        failures.iter().for_each(|(kind, errno)| counted.add(*kind, 0, -errno));
+        for (kind, errno) in failures {
+            counted.add(*kind, 0, -errno);
+        }
         let writer_progress = WriterProgress { synced, begun: completed };
         let written = Written { writer_progress, ending: Ending::Failed, failures: counted };
         refusal_of_writes("f", &written, completed, 100).is_some()

@@ -136,7 +136,7 @@ impl Runner<'_> {
             let forks_before = forks(&self.root);
             let moved_before = ended_children_io(&self.root);
 
-            let Ended { exit, wall_ns, usage, older_ended } = match self.run_and_wait(command, &older)? {
+            let Ended { exit, wall_ns, usage, reaped_older } = match self.run_and_wait(command, &older)? {
                 Ok(ended) => ended,
                 Err(run) => return Ok(run),
             };
@@ -154,7 +154,7 @@ impl Runner<'_> {
             let traced = tracing.and_then(|tracing| Ok(tracing.describe(counts?)));
             let single_process = forks_before.and_then(|before| Ok(forks_after? == before + 1));
             let moved = moved_before.and_then(|before| {
-                if older_ended {
+                if reaped_older {
                     return Err(
                         "a process of an earlier run ended in this one, and the kernel adds up their I/O"
                             .into(),
@@ -276,7 +276,7 @@ impl Runner<'_> {
         drop(running);
         let mut exit = None;
         let mut wall_ns = 0;
-        let mut older_ended = false;
+        let mut reaped_older = false;
         // Reap ended orphans too, until only running ones are left.
         loop {
             // Wait without reaping. The kernel may reuse the process id once the command is reaped, so no signal may be passed on until
@@ -286,7 +286,7 @@ impl Runner<'_> {
             let running = has_ended.then(|| self.signalled.command());
             let Ok(Some(ended)) = sys::process::wait(!has_ended) else { break };
             if older.contains(&ended.pid) {
-                older_ended = true;
+                reaped_older = true;
                 continue;
             }
             usage.user_ns += ended.user_ns;
@@ -301,7 +301,7 @@ impl Runner<'_> {
         }
         let exit =
             exit.ok_or_else(|| Failure::Refused("the kernel did not report the end of the command".into()))?;
-        Ok(Ok(Ended { exit, wall_ns, usage, older_ended }))
+        Ok(Ok(Ended { exit, wall_ns, usage, reaped_older }))
     }
 
     /// Samples every process once the command has run for a while. A sample takes 1 ms per 20 processes, which is too much for a short
@@ -429,7 +429,7 @@ struct Ended {
     wall_ns: u64,
     usage: Usage,
     /// Whether a process of an earlier run ended in this one.
-    older_ended: bool,
+    reaped_older: bool,
 }
 
 /// Resources used by the command and its descendants, and fathom's own memory as the floor of their peak.

@@ -360,12 +360,11 @@ fn is_rate_set_by_job(one: SideResult<'_>) -> bool {
     };
     match stream.pace {
         Pace::Closed => false,
-        Pace::Open { .. } => true,
+        // With limits by direction, a run has no rate for each of them, and the slower direction may hold up the other one.
+        Pace::Open { .. } | Pace::Each { .. } => true,
         Pace::Limited { iops, bytes_per_s } => {
             reaches(iops, |r| r.iops) || reaches(bytes_per_s / 1e6, |r| r.mb_per_s)
         }
-        // A run has no rate for each direction, and the slower direction may hold up the other one.
-        Pace::Each { .. } => true,
     }
 }
 

@@ -300,8 +300,15 @@ fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
 fn files_opened_for_synchronous_writes_are_named_with_and_without_sync_calls() {
     let describe = |calls: &[(&str, u64)], sync_opens| {
         let calls = calls.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
-        let median_ns = Some(1_000_000);
-        describe_syncs(&Ok(Syncs { calls, sync_opens, median_ns, p99_ns: None, max_ns: None, total_ns: 0 }))
+        describe_syncs(&Ok(Syncs {
+            calls,
+            sync_opens,
+            median_ns: Some(1_000_000),
+            p99_ns: None,
+            max_ns: None,
+            total_ns: 0,
+            covered_ns: None,
+        }))
     };
     assert_eq!(describe(&[], 0), "no syncs");
     assert_eq!(describe(&[], 1), "no sync calls, 1 open with O_SYNC or O_DSYNC");
