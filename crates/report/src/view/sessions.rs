@@ -38,7 +38,7 @@ pub(crate) fn list_table(entries: &[Entry]) -> Table {
         .text("measured", |entry| text_or_dash(measured(entry)))
         .value("value", |entry| text_or_dash(entry.headline.as_ref().map(headline_value)))
         .value("±95 %", |entry| entry.headline.as_ref().and_then(half_interval))
-        // The value is that of the first target.
+        // The value may be that of the first target alone.
         .text("target", |entry| match entry.targets.as_slice() {
             [first, others @ ..] if !others.is_empty() => {
                 format!("{} and {} more", printable(first), others.len())

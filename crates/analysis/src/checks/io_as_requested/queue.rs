@@ -465,7 +465,7 @@ fn b05_does_not_apply_to_bursts_that_end_by_count_or_time() {
 fn operations_that_wait_above_the_device_are_found() {
     let throttled = Fixture { device_time_share: 0.1, ..Fixture::honest() };
     let Ok(Answer::Finding(f)) = DEPTH_NOT_REACHED.answer(&throttled.record()) else { panic!("silent") };
-    assert!(f.sentence.contains("the device saw only"), "{}", f.sentence);
+    assert!(f.sentence.contains("The device saw only"), "{}", f.sentence);
     let fix_of = |record: &model::record::Record| match DEPTH_NOT_REACHED.answer(record) {
         Ok(Answer::Finding(f)) => f.fix.unwrap_or_default(),
         other => panic!("{other:?}"),
