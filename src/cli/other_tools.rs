@@ -241,7 +241,7 @@ fn write_output(
         None => stdout::print_bytes(&bytes).map_err(|why| name_session(&why, report))?,
     }
     // The result file of the tool has no place for the verdict.
-    let has_no_place = tool_output.formats.iter().any(|format| format.omits_verdict());
+    let has_no_place = tool_output.formats.iter().any(|format| format.name == report::IOMETER);
     if has_no_place || (tool_output.is_text() && to.is_none()) {
         stderr::print(describe_verdict(report, tool_output).trim());
     }

@@ -15,7 +15,7 @@ use super::{Request, Signalled, argument_words};
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::{stderr, time};
-use machine::named_files::{self, Named};
+use machine::named_files::{self, LastChange, Named};
 use machine::page_cache;
 use machine::processes::{Processes, ended_children_io};
 use machine::root::Root;
@@ -123,10 +123,10 @@ impl Runner<'_> {
             let (has_ended, is_ended) = channel();
             let (send_states, states) = channel();
             scope.spawn(move || {
-                let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
-                let _ = send_states.send(named.iter().map(|one| state(one, is_cold, true)).collect());
+                let earlier: Vec<Earlier> = named.iter().map(|one| Earlier::read(one, is_cold)).collect();
+                let _ = send_states.send(earlier.iter().map(|one| one.state.clone()).collect());
                 if is_ended.recv().is_ok() {
-                    let after = named.iter().zip(is_new).map(|(one, is_new)| state(one, is_new, false));
+                    let after = named.iter().zip(earlier).map(|(one, earlier)| earlier.state_now(one));
                     let _ = send_states.send(after.collect());
                 }
             });
@@ -443,6 +443,32 @@ struct Usage {
     floor_bytes: u64,
 }
 
+/// A named path before a run.
+struct Earlier {
+    exists: bool,
+    last_change: Option<LastChange>,
+    state: Known<FilesState>,
+}
+
+impl Earlier {
+    fn read(one: &Named, is_cold: bool) -> Self {
+        let (exists, last_change) = (one.path.exists(), LastChange::read(&one.path));
+        Self { exists, last_change, state: state(one, is_cold, true) }
+    }
+
+    /// Returns the state after the run. A file without dirty pages that was not changed since has none now, so its pages
+    /// are not counted again.
+    fn state_now(self, one: &Named) -> Known<FilesState> {
+        let unchanged = self.last_change.is_some() && LastChange::read(&one.path) == self.last_change;
+        match self.state {
+            Ok(before) if unchanged && before.dirty_bytes == Some(0) => {
+                Ok(FilesState { unwritten_bytes: None, ..before })
+            }
+            _ => state(one, !self.exists, false),
+        }
+    }
+}
+
 /// Reads the state of a named path. A directory is read only if `is_dir_read` is set: opening all files below it would cache their metadata
 /// for the command.
 fn state(one: &Named, is_dir_read: bool, with_extents: bool) -> Known<FilesState> {
@@ -452,7 +478,7 @@ fn state(one: &Named, is_dir_read: bool, with_extents: bool) -> Known<FilesState
             "the files below {path} were not opened, because that would cache their metadata"
         ));
     }
-    named_files::state(&one.path, with_extents)
+    named_files::state(&one.path, with_extents, one.memory().is_some())
 }
 
 /// Returns the largest resident memory of fathom so far, in bytes.

@@ -252,6 +252,15 @@ fn each_check_leaves_out_only_the_runs_that_it_could_not_read() {
     });
     let sentence = if let Ok(Answer::Finding(f)) = &answer { f.sentence.as_str() } else { "" };
     assert!(sentence.starts_with("1 runs. Only 1 of 5 runs was checked, the others not: run "), "{answer:?}");
+    // A few runs bias the number of all runs. They do not show what it is.
+    let relabelled = |checked| {
+        let answer = ask_with(|case| match case.runs.iter().find(|ran| ran.run.start.repeat >= checked) {
+            Some(ran) => Err(format!("run {} has no snapshot at its start", ran.run.start.repeat + 1)),
+            None => Detail::new(Severity::Relabels, String::new(), evidence([])).found(),
+        });
+        if let Ok(Answer::Finding(found)) = answer { Some(found.severity) } else { None }
+    };
+    assert_eq!([relabelled(2), relabelled(3)], [Some(Severity::Biases), Some(Severity::Relabels)]);
     // The figures of all runs do not decide. Fewer runs would, but that would be a choice of runs.
     let answer = ask_with(|case| match case.runs.len() {
         5 => Err("the runs vary too much".into()),

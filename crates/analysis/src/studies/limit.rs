@@ -408,6 +408,11 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad, measured: &[MeasuredLoad]
                 "Findings invalidate {loads}, so nothing is known about {target}; the findings name what to change."
             )
         }
+        (None, None, Some(next)) if invalid > 0 => format!(
+            "Findings invalidate {invalid} of {} loads and name what to change. No other load is proven to meet {target} or to miss it: {}.",
+            curve.points.len(),
+            open(next)
+        ),
         (None, None, Some(next)) => {
             format!("No load is proven to meet {target} or to miss it: {}.", open(next))
         }
@@ -668,6 +673,13 @@ fn a_target_that_no_load_meets_has_no_number_and_a_reason() {
     invalid[1..].iter_mut().for_each(|(_, fixture)| fixture.errors = 1);
     let reason = judged(&invalid).verdict_reason;
     assert!(reason.contains("Findings invalidate 2 of 3 loads"), "{reason}");
+    // The cause comes before the advice for the others.
+    invalid[1].1.errors = 0;
+    let reason = judged(&invalid).verdict_reason;
+    assert!(
+        reason.contains("Findings invalidate 1 of 3 loads") && reason.contains("No other load"),
+        "{reason}"
+    );
 }
 
 #[test]

@@ -424,7 +424,8 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
     ]);
     if !parts.exceeds_thresholds(most) {
         if is_shared {
-            return Err(NOT_ALONE.into());
+            // The figures are complete, so a single run must not decide instead.
+            return Ok(Answer::Undecided(NOT_ALONE.into()));
         }
         let sentence = if most <= TIME_BIASED_ABOVE {
             "The device and the CPUs account for at least two thirds of the latency."

@@ -259,7 +259,7 @@ fn linear_ticks(low: f64, high: f64) -> Vec<f64> {
 }
 
 /// Returns 1, 2 and 5 times each power of ten in the range. If these are more than `most`, returns fewer values per decade, or only every
-/// second or third power of ten.
+/// second or third power of ten. In a range of less than a decade these may be one or two: returns round values at equal steps then.
 fn log_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     let (from, to) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let multiples = |digits: &[f64], every: usize| -> Vec<f64> {
@@ -273,8 +273,16 @@ fn log_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
         multiples(&[1.0], 1),
         multiples(&[1.0], 2),
     ];
-    finest.into_iter().find(|ticks| ticks.len() <= most).unwrap_or_else(|| multiples(&[1.0], 3))
+    let ticks = finest.into_iter().find(|ticks| ticks.len() <= most).unwrap_or_else(|| multiples(&[1.0], 3));
+    if ticks.len() >= FEWEST_TICKS {
+        return ticks;
+    }
+    let even = linear_ticks(low, high);
+    if even.len() <= most { even } else { ticks }
 }
+
+/// Fewer ticks do not show the scale of an axis.
+const FEWEST_TICKS: usize = 3;
 
 /// Width of a column in [`thin_out`]. A drawing has a thousand columns, more than the eye
 /// distinguishes.
@@ -632,6 +640,7 @@ fn ticks_are_round_and_few() {
     assert_eq!(labels(Axis::linear(0.0, 87.0)), ["0", "20", "40", "60", "80"]);
     assert_eq!(labels(Axis::from_zero([100.0].into_iter())), ["0", "25", "50", "75", "100"]);
     assert_eq!(labels(Axis::log([100.0, 1000.0].into_iter())), ["100", "200", "500", "1000"]);
+    assert_eq!(labels(Axis::log([3.2, 6.0].into_iter())), ["3", "4", "5", "6"]);
     assert_eq!(
         labels(Axis::log([100.0, 1e6].into_iter())),
         ["100", "300", "1000", "3000", "10000", "30000", "100000", "300000", "1000000"]
