@@ -223,6 +223,14 @@ fn found(sentence: &str) -> Known<Answer> {
     Detail::new(Severity::Note, sentence.to_owned(), evidence([])).found()
 }
 
+/// Relabels the first `RUNS` runs. The others were not read.
+fn relabel_if_before<const RUNS: u32>(case: &Case) -> Known<Answer> {
+    match case.runs.iter().map(|ran| ran.run.start.repeat).find(|repeat| *repeat >= RUNS) {
+        Some(repeat) => Err(format!("run {} has no snapshot at its start", repeat + 1)),
+        None => Detail::new(Severity::Relabels, String::new(), evidence([])).found(),
+    }
+}
+
 #[test]
 fn each_check_leaves_out_only_the_runs_that_it_could_not_read() {
     let repeats = |case: &Case| case.runs.iter().map(|ran| ran.run.start.repeat).collect::<Vec<_>>();
@@ -253,14 +261,9 @@ fn each_check_leaves_out_only_the_runs_that_it_could_not_read() {
     let sentence = if let Ok(Answer::Finding(f)) = &answer { f.sentence.as_str() } else { "" };
     assert!(sentence.starts_with("1 runs. Only 1 of 5 runs was checked, the others not: run "), "{answer:?}");
     // A few runs bias the number of all runs. They do not show what it is.
-    let relabelled = |checked| {
-        let answer = ask_with(|case| match case.runs.iter().find(|ran| ran.run.start.repeat >= checked) {
-            Some(ran) => Err(format!("run {} has no snapshot at its start", ran.run.start.repeat + 1)),
-            None => Detail::new(Severity::Relabels, String::new(), evidence([])).found(),
-        });
-        if let Ok(Answer::Finding(found)) = answer { Some(found.severity) } else { None }
-    };
-    assert_eq!([relabelled(2), relabelled(3)], [Some(Severity::Biases), Some(Severity::Relabels)]);
+    let severities = [ask_with(relabel_if_before::<2>), ask_with(relabel_if_before::<3>)]
+        .map(|answer| if let Ok(Answer::Finding(found)) = answer { Some(found.severity) } else { None });
+    assert_eq!(severities, [Some(Severity::Biases), Some(Severity::Relabels)]);
     // The figures of all runs do not decide. Fewer runs would, but that would be a choice of runs.
     let answer = ask_with(|case| match case.runs.len() {
         5 => Err("the runs vary too much".into()),
