@@ -315,9 +315,9 @@ fn load_conclusions(
         is_new: true,
     };
     if (AT_LIMIT_PERCENT..=BEYOND_LIMIT_PERCENT).contains(&percent) {
-        let text = format!(
-            "{device} is at {share} of the {what} measured on it ({result}): a faster CPU will not help"
-        );
+        // Programs of the kernel serve a virtual device, and their CPU may have been its limit.
+        let so = if is_served_by_cpu(device) { "it can hardly do more" } else { "a faster CPU will not help" };
+        let text = format!("{device} is at {share} of the {what} measured on it ({result}): {so}");
         let condition =
             format!("the load is {AT_LIMIT_PERCENT} to {BEYOND_LIMIT_PERCENT} % of the measured capacity");
         let at_limit = conclusion(Rule::AtLimit, text, &condition);
@@ -335,6 +335,11 @@ fn load_conclusions(
         return vec![conclusion(Rule::TwiceDoesNotFit, text, &condition)];
     }
     Vec::new()
+}
+
+/// Whether a device is served by CPUs of this machine: a loop device, a volume, an array, or memory.
+fn is_served_by_cpu(device: &str) -> bool {
+    ["loop", "dm-", "md", "zram", "ram", "nullb", "bcache", "nbd"].iter().any(|kind| device.starts_with(kind))
 }
 
 /// The conclusion that throughput has room, for a load at the measured IOPS.
@@ -637,7 +642,7 @@ mod conclusions_tests {
         assert_eq!(all.iter().map(|c| c.rule).collect::<Vec<_>>(), [Rule::AtLimit, Rule::IopsNotThroughput]);
         assert_eq!(
             all[0].text,
-            "loop1 is at 95 % of the IOPS measured on it (4 KiB reads, 2026-11-28): a faster CPU will not help"
+            "loop1 is at 95 % of the IOPS measured on it (4 KiB reads, 2026-11-28): it can hardly do more"
         );
         assert!(all[0].basis.contains("4 KiB on average, 100 % random; measured 251 reads/s"), "{all:?}");
     }
