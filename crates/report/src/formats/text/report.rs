@@ -224,8 +224,10 @@ fn show_head(
         }
     }
     let limiter = &report.limiter;
+    // The rows have the limiter as a word. Only of a throttle the reader needs to know more: which limit it is.
+    let is_in_rows = has_rows && !is_verbose && limiter.name != "throttle";
     match reason.filter(|f| f.sentence == limiter.sentence) {
-        _ if limiter.name == NOT_JUDGED || has_rows && !is_verbose => {}
+        _ if limiter.name == NOT_JUDGED || is_in_rows => {}
         Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.shown_name(), f.id)),
         // A short report may have no room for the finding that has the evidence.
         None => {
