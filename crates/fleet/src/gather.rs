@@ -180,11 +180,11 @@ impl Hosts {
         self.send_each(|_| Message::EarlyEnd(over.clone()));
     }
 
-    /// Waits until rank 0 has written its report, so that the launcher does not end rank 0.
+    /// Waits until rank 0 has written its report, so that the launcher does not end rank 0. Also waits if rank 0 ended the
+    /// measurement: it still writes its report, unless it is lost, which this host cannot know for sure.
     pub(super) fn wait_for_bye(&self) {
         let mut until = None;
-        // A lost rank 0 writes no report.
-        while !self.has_lost_rank_0() {
+        loop {
             match self.receive_until(0, until) {
                 Ok(Message::Bye) => break,
                 Ok(_) => {}

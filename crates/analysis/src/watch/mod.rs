@@ -316,7 +316,8 @@ fn load_conclusions(
     };
     if (AT_LIMIT_PERCENT..=BEYOND_LIMIT_PERCENT).contains(&percent) {
         // Programs of the kernel serve a virtual device, and their CPU may have been its limit.
-        let so = if is_served_by_cpu(device) { "it can hardly do more" } else { "a faster CPU will not help" };
+        let so =
+            if is_served_by_cpu(device) { "it can hardly do more" } else { "a faster CPU will not help" };
         let text = format!("{device} is at {share} of the {what} measured on it ({result}): {so}");
         let condition =
             format!("the load is {AT_LIMIT_PERCENT} to {BEYOND_LIMIT_PERCENT} % of the measured capacity");
