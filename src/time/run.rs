@@ -174,6 +174,7 @@ impl Runner<'_> {
                     cancelled_bytes: grown.cancelled_write_bytes,
                 })
             });
+            let sparse_bytes_below = sparse_bytes_below(named, &before, &moved);
             let final_sync = self.final_sync(&moved);
             let synced = self.snapshots.take_for_command(Moment::Synced);
             for snapshot in [start, stop, synced] {
@@ -225,6 +226,7 @@ impl Runner<'_> {
                     stdout: stream(rustix::stdio::stdout(), io::stdout().is_terminal()),
                     byte_sources: byte_sources(&argument_words(&self.request.study.commands[command]), stdin),
                     named,
+                    sparse_bytes_below,
                     traced,
                     final_sync,
                     neighbours,
@@ -478,7 +480,22 @@ fn state(one: &Named, is_dir_read: bool, with_extents: bool) -> Known<FilesState
             "the files below {path} were not opened, because that would cache their metadata"
         ));
     }
-    named_files::state(&one.path, with_extents, one.memory().is_some())
+    named_files::state(&one.path, with_extents, one.has_only_pages())
+}
+
+/// Fewer bytes of read calls are not described, so the files behind them do not matter.
+const MIN_READ_BYTES: u64 = 1 << 20;
+
+/// Returns the bytes without storage below the named directories whose state was not read before the run. This reads the
+/// metadata of all their files, so it is done after the run, and only if the command read much.
+fn sparse_bytes_below(
+    named: &[Named],
+    before: &[Known<FilesState>],
+    moved: &Known<CommandIo>,
+) -> Option<u64> {
+    moved.as_ref().ok().filter(|moved| moved.read_call_bytes >= MIN_READ_BYTES)?;
+    let unread = named.iter().zip(before).filter(|(one, state)| state.is_err() && one.path.is_dir());
+    unread.map(|(one, _)| named_files::sparse_bytes_below(&one.path)).sum()
 }
 
 /// Returns the largest resident memory of fathom so far, in bytes.

@@ -73,6 +73,12 @@ impl Named {
         self.place.as_ref().ok()?.ram.clone()
     }
 
+    /// Whether the pages of the path are its only storage, as on tmpfs. A file system on a device in memory has a page
+    /// cache of its own.
+    pub fn has_only_pages(&self) -> bool {
+        self.place.as_ref().is_ok_and(|place| place.ram.is_some() && place.layers.is_empty())
+    }
+
     /// Returns why a device below the path is not visible; `None` for a path in memory, or if all
     /// devices are visible.
     pub fn hidden_device_reason(&self) -> Option<String> {
@@ -187,6 +193,16 @@ impl LastChange {
             changed: [facts.ctime(), facts.ctime_nsec()],
         })
     }
+}
+
+/// Returns the bytes of all files below a directory that have no storage: holes, and what compression saves. Opens no file.
+/// `None` if the directory cannot be read.
+pub fn sparse_bytes_below(directory: &Path) -> Option<u64> {
+    let bytes_of = |file: &PathBuf| {
+        let facts = fs::symlink_metadata(file).ok()?;
+        Some(facts.len().saturating_sub(facts.blocks().saturating_mul(SECTOR_BYTES)))
+    };
+    files(directory).ok()?.iter().try_fold(0_u64, |sum, file| Some(sum.saturating_add(bytes_of(file)?)))
 }
 
 /// Adds up all files at or below a path. `with_extents` also maps the ranges that were never written. That
@@ -330,6 +346,7 @@ mod tests {
         fs::write(&file, vec![2; 8192])?;
         assert_ne!(LastChange::read(&file), before);
         assert_eq!(state.hole_bytes, 1 << 20);
+        assert_eq!(sparse_bytes_below(dir.path()), Some(1 << 20));
         // A compressed file has all its data in fewer allocated bytes; a sparse one has a hole.
         let dense = File::open(dir.path().join("a"))?;
         assert_eq!(

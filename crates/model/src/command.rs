@@ -109,6 +109,10 @@ pub struct CommandEnd {
     /// touch no storage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub byte_sources: Vec<String>,
+    /// Bytes in holes of the files below the named directories whose state before the run is unknown, or saved by
+    /// compression; `None` if they were not read after the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sparse_bytes_below: Option<u64>,
     /// Counts by BPF programs, or why there are none.
     pub traced: Known<Traced>,
     /// The sync of the dirty data that the command left in the page cache.

@@ -77,7 +77,7 @@ pub(super) fn run_checks(
         ),
         (CheckId::A08, check_easy_data(command, run, seen)),
         (CheckId::A09, check_still_in_memory(run, seen)),
-        (CheckId::A11, check_memory_below(run)),
+        (CheckId::A11, check_memory_below(record, run)),
         (CheckId::A12, check_lower_layer(record, run)),
         (CheckId::D01, check_foreign_io(record, run)),
         (CheckId::D02, check_backlog(run)),
@@ -242,12 +242,25 @@ fn check_still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Known<CheckA
     })
 }
 
-fn check_memory_below(run: &CommandRun) -> Known<CheckAnswer> {
+fn check_memory_below(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
     if let Some((one, memory)) = run.named.iter().find_map(|one| Some((one, one.memory.as_ref()?))) {
         let sentence = format!("{} is in memory ({memory}), not on a disk.", one.path);
         return Ok(found(Severity::Relabels, sentence));
     }
-    run.devices.as_ref().map_err(Clone::clone)?;
+    let devices = run.devices.as_ref().map_err(Clone::clone)?;
+    let moved_much = |name: &str| {
+        devices.iter().any(|d| d.name == name && d.read_bytes.saturating_add(d.written_bytes) >= MIN_BYTES)
+    };
+    // The command may have used a file of the current directory that its command line does not name.
+    for place in record.header.hosts.first().into_iter().flat_map(|machine| &machine.places) {
+        let tops = || place.tops.iter().filter_map(|at| place.layers.get(*at));
+        if let (Some(memory), Some(top)) = (&place.ram, tops().find(|top| moved_much(&top.name))) {
+            return Ok(found(
+                Severity::Relabels,
+                format!("{} is in memory ({memory}), not on a disk.", top.name),
+            ));
+        }
+    }
     Ok(holds())
 }
 
@@ -367,6 +380,11 @@ fn check_limit(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> Kno
     let limits = start.map_err(|_| "the session has no snapshot of its start")?.text(LIMITS)?;
     run.devices.as_ref().map_err(Clone::clone)?;
     let is_reached = limiter.name == "throttle";
+    let fetched = run.moved.as_ref().map_or(0, |moved| moved.fetched_bytes);
+    let charged = run.charged_bytes.as_ref().map_or(u64::MAX, |[read, _]| *read);
+    if !is_reached && fetched >= MIN_BYTES && charged < fetched / 2 {
+        return Err("the kernel charged the command's reads elsewhere, so limits of another cgroup or device may apply".into());
+    }
     let unreadable = unreadable_limits(limits, IO_LIMIT_KINDS);
     if let Some(why) = unreadable.clone().filter(|_| !is_reached) {
         return Err(why);

@@ -14,7 +14,7 @@ use model::command::{
     NamedFiles, Requests, Stream, Syncs,
 };
 use model::evidence::{BlockStat, Moment, Snapshot, cgroup_v1, cgroup_v2, meminfo_bytes};
-use model::machine::{Layer, Machine};
+use model::machine::{Layer, Machine, Place};
 use model::record::{CommandRecord, Record, Run};
 use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeMap;
@@ -36,9 +36,10 @@ pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> Comman
         [Moment::Start, Moment::Stop, Moment::Synced].map(|moment| snapshot_at(run, moment));
     let seconds = end.wall_ns as f64 / 1e9;
     let machine = record.header.hosts.first();
+    let tops = topmost_devices(machine, run);
     let devices = match end.named.iter().find_map(|one| one.hidden_device_reason.clone()) {
         Some(why) => Err(why),
-        None => use_of_devices(machine, [&start, &stop, &synced], seconds),
+        None => use_of_devices(machine, &tops, [&start, &stop, &synced], seconds),
     };
     let dirty = [&start, &stop, &synced].map(|snapshot| snapshot.clone().and_then(dirty_bytes));
     let others_dirtied = dirtied_by_others(&start, &stop, end);
@@ -57,9 +58,9 @@ pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> Comman
         FinalSync::Skipped => Err("a signal ended the final sync".to_owned()),
         FinalSync::Failed(why) => Err(format!("the final sync failed: {why}")),
     };
-    let charged = charged_bytes(machine, &start, &stop);
-    let foreign_read = foreign_read_bytes(machine, &devices, &charged, end);
-    let reached = bytes_that_reached_devices(&wrote, machine, &devices, &dirty_at_end);
+    let charged = charged_bytes(machine, &tops, &start, &stop);
+    let foreign_read = foreign_read_bytes(machine, &tops, &devices, &charged, end);
+    let reached = bytes_that_reached_devices(&wrote, &tops, &devices, &dirty_at_end);
     CommandRun {
         seconds,
         exit: end.exit,
@@ -76,7 +77,7 @@ pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> Comman
         moved: end.moved.clone(),
         cached_read_bytes: cached_read_bytes(end),
         unused_read_ahead_bytes: unused_read_ahead_bytes(end),
-        foreign_written_bytes: foreign_written_bytes(machine, &devices, &reached),
+        foreign_written_bytes: foreign_written_bytes(&tops, &devices, &reached),
         written_at_end_bytes: reached,
         stable_mb_per_s: stable_rate(end, &wrote, seconds, &sync_seconds, &others_synced),
         dirty_at_end_bytes: dirty_at_end,
@@ -121,17 +122,31 @@ pub(super) fn snapshot_at(run: &Run, moment: Moment) -> Known<&Snapshot> {
     found.ok_or_else(|| "the session lacks a snapshot of the run".to_owned())
 }
 
-/// Returns the topmost devices of the named files and of the current directory. Leaves out a device below another one:
-/// the disk of a loop device's image repeats the reads of the loop device.
-pub(super) fn topmost_devices(machine: Option<&Machine>) -> Vec<&Layer> {
+/// Returns the topmost devices of the named files and of the current directory. Leaves out a device that mostly did the
+/// work of one above it in this run: the disk of a loop device's image repeats the reads of the loop device.
+pub(super) fn topmost_devices<'m>(machine: Option<&'m Machine>, run: &Run) -> Vec<&'m Layer> {
     let places = || machine.into_iter().flat_map(|machine| &machine.places);
-    let lower: Vec<&str> = places()
-        .flat_map(|place| place.layers.iter().enumerate().filter(|(at, _)| !place.tops.contains(at)))
-        .map(|(_, layer)| layer.name.as_str())
-        .collect();
+    let tops_of = |place: &'m Place| place.tops.iter().filter_map(|at| place.layers.get(*at));
+    let snapshots =
+        snapshot_at(run, Moment::Start).and_then(|start| Ok((start, snapshot_at(run, Moment::Stop)?)));
+    let moved_bytes = |layer: &Layer| {
+        let (start, stop) = snapshots.as_ref().ok()?;
+        Some(BlockStat::between(start, stop, &layer.stat_file).ok()?.total().bytes)
+    };
+    let works_for_upper = |layer: &Layer| {
+        places().any(|place| {
+            let is_top = |one: &Layer| tops_of(place).any(|top| top.name == one.name);
+            let is_below = !is_top(layer) && place.layers.iter().any(|one| one.name == layer.name);
+            let upper: Option<u64> = tops_of(place).map(moved_bytes).sum();
+            let is_idle_above = upper
+                .zip(moved_bytes(layer))
+                .is_some_and(|(upper, own)| upper as f64 <= NEGLIGIBLE_SHARE * own as f64);
+            is_below && !is_idle_above
+        })
+    };
     let mut tops: Vec<&Layer> = Vec::new();
-    for layer in places().flat_map(|place| place.tops.iter().filter_map(|at| place.layers.get(*at))) {
-        if !lower.contains(&layer.name.as_str()) && tops.iter().all(|known| known.name != layer.name) {
+    for layer in places().flat_map(tops_of) {
+        if tops.iter().all(|known| known.name != layer.name) && !works_for_upper(layer) {
             tops.push(layer);
         }
     }
@@ -144,6 +159,7 @@ pub(super) fn topmost_devices(machine: Option<&Machine>) -> Vec<&Layer> {
 /// Why the devices are unknown, or why the counters of one cannot be read.
 fn use_of_devices(
     machine: Option<&Machine>,
+    tops: &[&Layer],
     [start, stop, synced]: [&Known<&Snapshot>; 3],
     seconds: f64,
 ) -> Known<Vec<DeviceUse>> {
@@ -153,7 +169,7 @@ fn use_of_devices(
     }
     let (start, stop) = (start.clone()?, stop.clone()?);
     let mut out: Vec<DeviceUse> = Vec::new();
-    for layer in topmost_devices(machine).into_iter().chain(places.iter().flat_map(|place| &place.layers)) {
+    for layer in tops.iter().copied().chain(places.iter().flat_map(|place| &place.layers)) {
         let did = BlockStat::between(start, stop, &layer.stat_file)?;
         let after = synced.clone().and_then(|synced| BlockStat::between(stop, synced, &layer.stat_file));
         let synced_bytes = after.map_or(0, |did| did.write.bytes);
@@ -213,14 +229,25 @@ fn cached_read_bytes(end: &CommandEnd) -> Known<u64> {
 }
 
 /// Returns the bytes that no device delivered, if the page cache can have had them: if the pages of the named files that
-/// were cached before the run hold as many bytes. Block devices may have been read several times, as `hdparm -T` does.
-/// What a directory had in the cache is unknown, and so is the content of the cache on kernels without `cachestat`.
+/// were cached before the run hold as many bytes. Block devices may have been read several times, as `hdparm -T` does. Of
+/// directories, and on kernels without `cachestat`, the cached pages before the run are unknown: then no device may have
+/// delivered much, and the files below a directory may have no holes.
 ///
 /// # Errors
 /// That the bytes may have come from elsewhere: from files that were read twice, from compressed data, or from devices
 /// such as `/dev/urandom`.
 fn check_against_cached_pages(end: &CommandEnd, undelivered: u64, was_cached: Option<u64>) -> Known<u64> {
-    let is_unlimited = |one: &NamedFiles| one.before.is_err() || one.path.starts_with("/dev/");
+    // Opening the files below a directory before the run would have cached their metadata.
+    if end.named.iter().any(|one| one.before.is_err()) {
+        let fetched = end.moved.as_ref().map_or(0, |moved| moved.fetched_bytes);
+        let holes = end.sparse_bytes_below.unwrap_or(u64::MAX);
+        return if is_negligible(fetched, undelivered) && is_negligible(holes, undelivered) {
+            Ok(undelivered)
+        } else {
+            Err("what the page cache had of the files below a directory before the run is unknown".into())
+        };
+    }
+    let is_unlimited = |one: &NamedFiles| one.path.starts_with("/dev/");
     let from_files = end.named.iter().any(|one| one.before.as_ref().is_ok_and(|state| state.bytes > 0));
     let Some(was_cached) = was_cached.filter(|_| from_files && !end.named.iter().any(is_unlimited)) else {
         return Ok(undelivered);
@@ -438,6 +465,7 @@ fn describe_interface(end: &CommandEnd) -> Interface {
 /// the cgroup, or the cgroup counts nothing.
 fn foreign_read_bytes(
     machine: Option<&Machine>,
+    tops: &[&Layer],
     devices: &Known<Vec<DeviceUse>>,
     charged: &Known<BTreeMap<String, [u64; 2]>>,
     end: &CommandEnd,
@@ -445,7 +473,7 @@ fn foreign_read_bytes(
     let devices = devices.as_ref().map_err(Clone::clone)?;
     let read = |top: &Layer| devices.iter().find(|d| d.name == top.name).map_or(0, |d| d.read_bytes);
     let (mut foreign, mut own) = (0_u64, 0_u64);
-    for top in topmost_devices(machine) {
+    for top in tops {
         let charges = charged.as_ref().ok().zip(disk_number(machine, top));
         let charged = charges.and_then(|(charged, number)| charged.get(&number)).map_or(0, |[read, _]| *read);
         foreign = foreign.saturating_add(read(top).saturating_sub(charged));
@@ -466,40 +494,41 @@ fn foreign_read_bytes(
 /// the command wrote elsewhere.
 fn bytes_that_reached_devices(
     wrote: &Known<u64>,
-    machine: Option<&Machine>,
+    tops: &[&Layer],
     devices: &Known<Vec<DeviceUse>>,
     dirty_at_end: &Known<u64>,
 ) -> Known<u64> {
     let clean = wrote.clone()?.saturating_sub(dirty_at_end.clone()?);
     match devices {
         // These few bytes may be dirty pages of a file that is not on the command line, such as the log of the command.
-        Ok(devices) if written_by_tops(machine, devices) == 0 && clean <= NEGLIGIBLE_BYTES => Ok(0),
-        Ok(devices) if written_by_tops(machine, devices) == 0 => {
+        Ok(devices) if written_by_tops(tops, devices) == 0 && clean <= NEGLIGIBLE_BYTES => Ok(0),
+        Ok(devices) if written_by_tops(tops, devices) == 0 => {
             Err("the devices below the named files wrote nothing, so the command wrote elsewhere".into())
         }
         _ => Ok(clean),
     }
 }
 
-fn written_by_tops(machine: Option<&Machine>, devices: &[DeviceUse]) -> u64 {
-    let is_top = |device: &&DeviceUse| topmost_devices(machine).iter().any(|top| top.name == device.name);
+fn written_by_tops(tops: &[&Layer], devices: &[DeviceUse]) -> u64 {
+    let is_top = |device: &&DeviceUse| tops.iter().any(|top| top.name == device.name);
     devices.iter().filter(is_top).map(|device| device.written_bytes).sum()
 }
 
 /// Returns the bytes that the topmost devices wrote in addition to the command's data.
 fn foreign_written_bytes(
-    machine: Option<&Machine>,
+    tops: &[&Layer],
     devices: &Known<Vec<DeviceUse>>,
     reached: &Known<u64>,
 ) -> Known<u64> {
     let devices = devices.as_ref().map_err(Clone::clone)?;
-    let all = written_by_tops(machine, devices);
+    let all = written_by_tops(tops, devices);
     if all == 0 { Ok(0) } else { Ok(all.saturating_sub(reached.clone()?)) }
 }
 
 /// Returns the bytes read and written that the kernel charged to the cgroup on the topmost devices, by device number.
 pub(super) fn charged_bytes(
     machine: Option<&Machine>,
+    tops: &[&Layer],
     start: &Known<&Snapshot>,
     stop: &Known<&Snapshot>,
 ) -> Known<BTreeMap<String, [u64; 2]>> {
@@ -518,13 +547,12 @@ pub(super) fn charged_bytes(
         let (a, b) = (at(&before), at(&after));
         (number.clone(), [0, 1].map(|at| b[at].saturating_sub(a[at])))
     };
-    Ok(device_numbers(machine).into_iter().map(grown).collect())
+    Ok(device_numbers(machine, tops).into_iter().map(grown).collect())
 }
 
 /// Returns the device numbers of the topmost devices, each once; for a partition, the device number of its disk.
-pub(super) fn device_numbers(machine: Option<&Machine>) -> Vec<String> {
-    let mut out: Vec<String> =
-        topmost_devices(machine).into_iter().filter_map(|top| disk_number(machine, top)).collect();
+pub(super) fn device_numbers(machine: Option<&Machine>, tops: &[&Layer]) -> Vec<String> {
+    let mut out: Vec<String> = tops.iter().filter_map(|top| disk_number(machine, top)).collect();
     out.sort();
     out.dedup();
     out
@@ -557,8 +585,10 @@ pub(super) fn describe_run(
     seen: Option<&CommandRecord>,
 ) -> String {
     let program = command.program();
-    let tops: Vec<&str> =
-        topmost_devices(record.header.hosts.first()).into_iter().map(|top| top.name.as_str()).collect();
+    let tops: Vec<&str> = seen.map_or_else(Vec::new, |seen| {
+        let tops = topmost_devices(record.header.hosts.first(), seen.run);
+        tops.into_iter().map(|top| top.name.as_str()).collect()
+    });
     let took = show_ns(run.seconds * 1e9);
     let ended = match run.exit {
         Exit::Code(0) => String::new(),
@@ -595,12 +625,11 @@ pub(super) fn describe_run(
     if is_asynchronous(run) && read.is_none() {
         out.push("Asynchronous reads of cached data are not counted.".into());
     }
-    if let Some(first) = run.still_running.first() {
-        let others = match run.still_running.len() - 1 {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        out.push(format!("{first}{others} of the command still ran; their I/O is not counted."));
+    if let [first, others @ ..] = run.still_running.as_slice() {
+        out.push(match others.len() {
+            0 => format!("Still running: {first}; its I/O is not counted."),
+            more => format!("Still running: {first} and {more} more; their I/O is not counted."),
+        });
     }
     out.join(" ")
 }
@@ -632,13 +661,14 @@ fn describe_read(
     let amount = format!("{} in {took} ({rate} MB/s)", amount_of(bytes));
     let disk_of_files = file_device(run, |one| one.before.as_ref().is_ok_and(|before| before.bytes > 0));
     let fetched = moved.fetched_bytes;
+    let held_data = |one: &NamedFiles| one.before.as_ref().is_ok_and(|before| before.bytes > 0);
     let read_disk = if fetched as f64 <= MAX_LIBRARIES_SHARE * bytes as f64 {
         "a disk".to_owned()
     } else {
-        device_names(run, tops, |device| device.read_bytes)
+        let charged = run.charged_bytes.as_ref().map_or(0, |[read, _]| *read);
+        device_names(run, tops, held_data, Delivered { bytes: fetched, charged }, |device| device.read_bytes)
     };
-    let held_data = |one: &&NamedFiles| one.before.as_ref().is_ok_and(|before| before.bytes > 0);
-    let read_files = || run.named.iter().filter(held_data);
+    let read_files = || run.named.iter().filter(|one| held_data(one));
     // The reads came from memory only if no file on a disk could be read.
     let memory = read_files()
         .all(|one| one.memory.is_some())
@@ -709,8 +739,7 @@ fn describe_written(
     min_bytes: u64,
 ) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
-    // What was truncated again may have been older: then the bytes are an upper bound, and what had reached a device
-    // is unknown.
+    // If the truncated bytes may have been older, the bytes are an upper bound, and what had reached a device is unknown.
     let bytes = written_bytes(seen?.end, &run.machine_dirty_bytes[0]).unwrap_or(moved.dirtied_bytes);
     let bytes_after = |one: &NamedFiles| one.after.as_ref().map_or(0, |after| after.bytes);
     let grew = |one: &NamedFiles| bytes_after(one) > one.before.as_ref().map_or(0, |before| before.bytes);
@@ -743,7 +772,9 @@ fn describe_written(
     if let Some(memory) = memory.filter(|_| bytes < min_bytes) {
         return Some(format!("{amount} to memory ({memory}): no disk was written"));
     }
-    let to = device_names(run, tops, |device| device.written_bytes);
+    let reached_bytes = run.written_at_end_bytes.as_ref().map_or(0, |bytes| *bytes);
+    let delivered = Delivered { bytes: reached_bytes, charged: 0 };
+    let to = device_names(run, tops, is_written, delivered, |device| device.written_bytes);
     let reached = match (&run.written_at_end_bytes, &run.dirty_at_end_bytes) {
         (Ok(0), _) => format!("none of it had reached {}", file_device(run, is_written)),
         (Ok(_), Ok(0)) => format!("all of it had reached {to}"),
@@ -782,14 +813,41 @@ fn amount_of(bytes: u64) -> String {
     show_bytes(bytes).replace(".00 ", " ")
 }
 
-/// Names the topmost devices that moved the bytes in this direction, without those that moved next to nothing; `the disk`
-/// if none did.
-fn device_names(run: &CommandRun, tops: &[&str], bytes: impl Fn(&DeviceUse) -> u64) -> String {
-    let devices = || run.devices.iter().flatten().filter(|device| tops.contains(&device.name.as_str()));
-    let all: u64 = devices().map(&bytes).sum();
-    let moved_much = |device: &&DeviceUse| bytes(device) as f64 > NEGLIGIBLE_SHARE * all as f64;
-    let names: Vec<&str> = devices().filter(moved_much).map(|device| device.name.as_str()).collect();
-    if names.is_empty() { "the disk".into() } else { names.join(" and ") }
+/// Bytes that went from devices to the command, or from it to devices.
+#[derive(Clone, Copy)]
+struct Delivered {
+    bytes: u64,
+    /// What the kernel charged to the command's cgroup for them on the topmost devices; 0 if it charges nothing.
+    charged: u64,
+}
+
+/// Names the topmost devices that moved these bytes, without those that moved next to nothing: those of the used files, if
+/// they moved as many bytes, otherwise all. `a disk` if these devices moved too few bytes: then the command used others,
+/// such as that of its libraries.
+fn device_names(
+    run: &CommandRun,
+    tops: &[&str],
+    is_used: impl Fn(&NamedFiles) -> bool,
+    delivered: Delivered,
+    moved_bytes: impl Fn(&DeviceUse) -> u64,
+) -> String {
+    let of_files: Vec<&str> =
+        run.named.iter().filter(|one| is_used(one)).filter_map(|one| one.device.as_deref()).collect();
+    let name_those = |names: &[&str]| {
+        let devices = || run.devices.iter().flatten().filter(|device| names.contains(&device.name.as_str()));
+        let all: u64 = devices().map(&moved_bytes).sum();
+        let is_enough = all as f64 >= (1.0 - NEGLIGIBLE_SHARE) * delivered.bytes as f64;
+        let moved_much = |device: &&DeviceUse| moved_bytes(device) as f64 > NEGLIGIBLE_SHARE * all as f64;
+        let names: Vec<&str> = devices().filter(moved_much).map(|device| device.name.as_str()).collect();
+        (is_enough && !names.is_empty()).then(|| names.join(" and "))
+    };
+    // The devices' own counts may be those of other programs.
+    let is_charged = delivered.charged == 0
+        || delivered.charged as f64 >= (1.0 - NEGLIGIBLE_SHARE) * delivered.bytes as f64;
+    let named = name_those(&of_files).or_else(|| name_those(tops)).filter(|_| is_charged);
+    named.unwrap_or_else(|| {
+        if run.devices.iter().flatten().any(|d| moved_bytes(d) > 0) { "a disk" } else { "the disk" }.into()
+    })
 }
 
 /// Returns the device that stores the first of these files, or `the disk`.

@@ -21,13 +21,14 @@ use model::command::{
 };
 use model::comparison::{ComparisonAnswer, Metric, Pair};
 use model::evidence::{LIMITS, Moment};
-use model::finding::{Checked, Outcome, Severity};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::Kind;
 use model::record::{CommandRecord, Record};
 use model::report::{AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, ReportAnswer, Verdict};
 use model::units::{show_change, show_change_ends, show_count, show_ns, show_rate, show_share};
 use model::verdict::{Condition, Gate, Limit};
 use stats::intervals;
+use std::collections::BTreeMap;
 
 /// Judges a record of `fathom time`.
 pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) -> Report {
@@ -38,11 +39,15 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         let seen: Vec<CommandRecord> = record.command_runs(at).collect();
         let runs: Vec<CommandRun> =
             seen.iter().map(|seen| figures::build_command_run(record, seen)).collect();
+        // The report shows the figures of one run: the last one, because it resembles future runs most. The checks are of
+        // all runs, because the mean time is.
         let result = build_result(record, command, runs, seen.last());
-        // The report shows the figures of one run: the last one, because it resembles future runs most.
-        if let Some((run, seen)) = result.runs.last().zip(seen.last()) {
-            checks.extend(run_checks(record, command, run, &result.limiter, seen));
-        }
+        let of_runs = result.runs.iter().zip(&seen);
+        checks.extend(worst_of_runs(
+            of_runs.map(|(run, seen)| {
+                run_checks(record, command, run, &command_limiter(record, run, seen), seen)
+            }),
+        ));
         checks.extend(check_repeats(command, &successful_seconds(&result.runs)));
         commands.push(result);
     }
@@ -106,6 +111,26 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         preconditioned: None,
         against: None,
     }
+}
+
+/// Returns the worst answer of each check over all runs. A finding says in how many runs it was, unless it was in all.
+fn worst_of_runs(runs: impl Iterator<Item = Vec<Checked>>) -> Vec<Checked> {
+    let mut by_check: BTreeMap<CheckId, Vec<Checked>> = BTreeMap::new();
+    let mut count = 0;
+    for checked in runs {
+        count += 1;
+        checked.into_iter().for_each(|one| by_check.entry(one.id).or_default().push(one));
+    }
+    let worst = |answers: Vec<Checked>| {
+        let found = answers.iter().filter(|one| one.outcome == Outcome::Finding).count();
+        // Of equal answers take that of the last run, whose figures the report shows.
+        let mut worst = answers.into_iter().rev().min_by_key(|one| (one.outcome, one.severity))?;
+        if worst.outcome == Outcome::Finding && found < count {
+            worst.sentence += &format!(" This was in {found} of {count} runs.");
+        }
+        Some(worst)
+    };
+    by_check.into_values().filter_map(worst).collect()
 }
 
 /// Returns the wall times of the runs that succeeded.
@@ -272,7 +297,7 @@ const IDLE_SHARE: f64 = 0.5;
 const MOSTLY_FOREIGN_SHARE: f64 = 0.8;
 
 /// Minimum share of the CPU time in the kernel for copying to be the limiter.
-const COPYING_FROM: f64 = 0.5;
+const COPYING_FROM: f64 = 0.9;
 
 /// A device takes turns with a CPU only if it was busy for at least this share of the time and moved at least this share of the bytes.
 const TAKES_TURNS_SHARE: f64 = 0.2;
@@ -291,7 +316,7 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     let busy_share = |device: &DeviceUse| device.busy_share.unwrap_or(0.0);
     // Lower devices that read more than the layers above them requested were busy for others.
     let served_others_below = checks::read_only_below(record, run).is_ok_and(|bytes| bytes >= MIN_BYTES);
-    let tops = figures::topmost_devices(record.header.hosts.first());
+    let tops = figures::topmost_devices(record.header.hosts.first(), seen.run);
     let is_top = |device: &DeviceUse| tops.iter().any(|top| top.name == device.name);
     let devices = || run.devices.iter().flatten().filter(|device| !served_others_below || is_top(device));
     let busiest = devices().max_by(|a, b| busy_share(a).total_cmp(&busy_share(b)));
@@ -322,8 +347,11 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         let in_kernel = run.system_seconds / (run.user_seconds + run.system_seconds).max(1e-9);
         let system = show_share(in_kernel);
         let (share, calls) = (show_share(cpu), describe_small_calls(run));
-        // The kernel copies. A program that computes from cached data is limited by its own work.
-        return match describe_page_cache_copy(run).filter(|_| in_kernel >= COPYING_FROM) {
+        // The kernel copies. A program that computes from cached data is limited by its own work, and a device such as
+        // /dev/urandom by making its bytes.
+        let copies =
+            in_kernel >= COPYING_FROM && seen.end.byte_sources.iter().all(|source| source == "/dev/zero");
+        return match describe_page_cache_copy(run).filter(|_| copies) {
             Some(copying) => limiter("page cache", format!("{copying} kept a CPU busy {share}{calls}")),
             None => limiter("CPU", format!("busy {share}, {system} of that in the kernel{calls}")),
         };
@@ -405,7 +433,7 @@ fn find_other_end(
 ) -> Option<(&'static str, &'static str)> {
     let moved = run.moved.as_ref().ok()?;
     let is_one_process = match &seen.end.traced {
-        Ok(traced) => traced.started <= 1 || traced.pipes == 0,
+        Ok(traced) => traced.started <= 1,
         Err(_) => seen.end.single_process == Ok(true),
     };
     if !is_one_process {
@@ -479,8 +507,9 @@ fn describe_throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) ->
     let places = machine.into_iter().flat_map(|machine| &machine.places);
     let layers: Vec<_> = places.flat_map(|place| &place.layers).collect();
     let at = |moment| snapshot_at(seen.run, moment);
-    let charged = figures::charged_bytes(machine, &at(Moment::Start), &at(Moment::Stop));
-    for number in figures::device_numbers(machine) {
+    let tops = figures::topmost_devices(machine, seen.run);
+    let charged = figures::charged_bytes(machine, &tops, &at(Moment::Start), &at(Moment::Stop));
+    for number in figures::device_numbers(machine, &tops) {
         let name = layers.iter().find(|layer| layer.number == number).map(|layer| &layer.name)?;
         let Some(device) = run.devices.iter().flatten().find(|device| device.name == *name) else { continue };
         let counts =
@@ -517,7 +546,7 @@ mod tests {
         NamedFiles, Stream, Traced,
     };
     use model::evidence::{Moment, Snapshot};
-    use model::finding::{Outcome, Severity};
+    use model::finding::{CheckId, Outcome, Severity};
     use model::record::{End, Record, Run, RunEnd, RunEnding, RunStart};
     use model::report::{Report, Verdict};
     use model::study::Study;
@@ -560,6 +589,7 @@ mod tests {
                 device: Some("vda".into()),
             }],
             byte_sources: Vec::new(),
+            sparse_bytes_below: None,
             traced: Ok(Traced { started: 1, ..Traced::default() }),
             final_sync: FinalSync::NotNeeded,
             neighbours: Vec::new(),
@@ -764,6 +794,90 @@ mod tests {
         };
         assert!(shown([1, 63]).contains("came from vdb."), "{}", shown([1, 63]));
         assert!(shown([32, 32]).contains("came from vda and vdb."), "{}", shown([32, 32]));
+        // The file is on vda, which moved all bytes; vdb was busy for others.
+        assert!(shown([64, 64]).contains("came from vda."), "{}", shown([64, 64]));
+        // Most bytes came from a device that is not known, such as that of the libraries.
+        assert!(shown([1, 1]).contains("came from a disk."), "{}", shown([1, 1]));
+    }
+
+    #[test]
+    fn the_worst_run_decides_the_checks_of_the_mean_time() {
+        let found_in = |fetched_mib: &[u64]| {
+            let record = record(fetched_mib.iter().map(|mib| end(mib * MIB)).collect(), [0, 0]);
+            let report = crate::judge(&record, &Judging::default());
+            report.checks.into_iter().find(|f| f.id == CheckId::A01).unwrap()
+        };
+        let cached = found_in(&[0, 0, 64]);
+        assert_eq!(cached.outcome, Outcome::Finding);
+        assert!(cached.sentence.ends_with("This was in 2 of 3 runs."), "{}", cached.sentence);
+        assert!(!found_in(&[0, 0]).sentence.contains(" of 2 runs"));
+        assert_eq!(found_in(&[64, 64]).outcome, Outcome::Holds);
+    }
+
+    #[test]
+    fn memory_below_the_current_directory_is_found() {
+        let memory = |ram: Option<&str>, sectors: u64| {
+            let mut record = record(vec![end(64 * MIB)], [0, 0]);
+            let place = &mut record.header.hosts[0].places[0];
+            place.ram = ram.map(str::to_owned);
+            let stat = place.layers[0].stat_file.clone();
+            let text = format!("{sectors} 0 {sectors} 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
+            record.runs[0].evidence[1].files.insert(stat, Ok(text));
+            let report = crate::judge(&record, &Judging::default());
+            report.checks.iter().find(|f| f.id == CheckId::A11).unwrap().outcome
+        };
+        assert_eq!(memory(Some("loop on tmpfs"), 131_072), Outcome::Finding);
+        assert_eq!(memory(Some("loop on tmpfs"), 8), Outcome::Holds);
+        assert_eq!(memory(None, 131_072), Outcome::Holds);
+    }
+
+    #[test]
+    fn what_a_directory_had_in_the_cache_is_known_only_if_no_device_and_no_hole_explains_it() {
+        let cached = |fetched_mib: u64, sparse_bytes_below: Option<u64>| {
+            let mut end = CommandEnd { sparse_bytes_below, ..end(fetched_mib * MIB) };
+            end.named[0].before = Err("the files below data were not opened".into());
+            judged(end, [0, 0]).1.cached_read_bytes
+        };
+        assert_eq!(cached(0, Some(0)), Ok(64 * MIB));
+        assert!(
+            cached(16, Some(0)).is_err() && cached(0, Some(64 * MIB)).is_err() && cached(0, None).is_err()
+        );
+    }
+
+    #[test]
+    fn a_disk_below_an_idle_device_is_counted() {
+        // The current directory is on `upper`, whose image is on `vda`, and the named file on vda itself.
+        let tops = |upper_mib: u64| {
+            let mut record = record(vec![end(64 * MIB)], [0, 0]);
+            let mut place = record.header.hosts[0].places[0].clone();
+            let disk = place.layers[0].clone();
+            let (name, stat_file) = ("upper".to_owned(), "upper".to_owned());
+            place.layers.insert(0, model::machine::Layer { name, stat_file, below: vec![1], ..disk.clone() });
+            record.header.hosts[0].places.push(place);
+            for (at, snapshot) in record.runs[0].evidence.iter_mut().enumerate() {
+                for (file, mib) in [(&*disk.stat_file, 64), ("upper", upper_mib)] {
+                    let sectors = if at == 0 { 0 } else { mib * 2048 };
+                    let text = format!("{sectors} 0 {sectors} 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
+                    snapshot.files.insert(file.to_owned(), Ok(text));
+                }
+            }
+            let tops = super::figures::topmost_devices(record.header.hosts.first(), &record.runs[0]);
+            tops.into_iter().map(|layer| layer.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(tops(0), ["vda", "upper"]);
+        assert_eq!(tops(64), ["upper"]);
+    }
+
+    #[test]
+    fn only_the_kernels_own_time_is_copying() {
+        let limiter = |user_ms: u64, source: Option<&str>| {
+            let mut end = writer(64 * MIB, FinalSync::Off);
+            (end.user_ns, end.system_ns) = (user_ms * 1_000_000, (490 - user_ms) * 1_000_000);
+            end.byte_sources = source.map(str::to_owned).into_iter().collect();
+            judged(end, [0, 64 << 10]).0.limiter.name
+        };
+        assert_eq!([limiter(10, None), limiter(10, Some("/dev/zero"))], ["page cache", "page cache"]);
+        assert_eq!([limiter(200, None), limiter(10, Some("/dev/urandom"))], ["CPU", "CPU"]);
     }
 
     #[test]

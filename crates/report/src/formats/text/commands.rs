@@ -81,8 +81,11 @@ fn show_command(out: &mut Page, report: &Report, command: &CommandResult) {
     let used = format!("{}; CPU {} user, {} system; peak memory {memory}", time(run.seconds), cpu[0], cpu[1]);
     fact(out, "used", &used);
     fact(out, "calls", &format!("{}; {}", describe_calls(run), describe_syncs(&run.syncs)));
-    let moved = |device: &&DeviceUse| device.read_bytes + device.written_bytes > 0;
-    for device in run.devices.iter().flatten().filter(moved).take(MAX_DEVICES) {
+    let moved_bytes = |device: &DeviceUse| device.read_bytes.saturating_add(device.written_bytes);
+    let mut devices: Vec<&DeviceUse> = run.devices.iter().flatten().filter(|d| moved_bytes(d) > 0).collect();
+    // Of devices with as many bytes, the topmost comes first.
+    devices.sort_by_key(|device| std::cmp::Reverse(moved_bytes(device)));
+    for device in devices.into_iter().take(MAX_DEVICES) {
         fact(out, &device.name, &describe_device(device));
     }
     fact(out, "limiter", &format!("{}: {}", command.limiter.name, command.limiter.sentence));
