@@ -583,8 +583,16 @@ fn decide_by_rivals(grid: &Grid, search: &BestCellSearch, race: &Race, rivals: &
         Search::Exhaustive | Search::InOrder(_) => ". More `--runs` may separate them".into(),
     };
     let chosen = if at_most > CANNOT_TELL_ABOVE { Chosen::CannotTell } else { Chosen::Tied };
-    (chosen, format!("{}. {open} may be {}{more}", none_is(&bound), race.measure.better_by(&tolerance)))
+    let known = if at_most > USELESS_ABOVE {
+        "the runs differ too much to bound how much faster another setting is".to_owned()
+    } else {
+        none_is(&bound)
+    };
+    (chosen, format!("{known}. {open} may be {}{more}", race.measure.better_by(&tolerance)))
 }
+
+/// A larger bound, twice as fast again as the winner, says nothing about the other settings.
+const USELESS_ABOVE: f64 = 2.0;
 
 /// Returns a bound, rounded up: `8.3 %`, `12 %`.
 fn show_bound(share: f64) -> String {
