@@ -204,12 +204,20 @@ fn session_row(entry: &Entry, figures: Vec<Option<Figure>>) -> SessionRow {
     }
 }
 
-/// Returns the disks below the targets: devices with a model or serial number, or the topmost device if there are none.
+/// Returns the disks below the targets: devices with a model or serial number, or the topmost device if there are none. A
+/// loop device, or one in memory, is a disk of its own: it has the speed and the size of its image, not of the disk below.
 fn disks(entry: &Entry) -> impl Iterator<Item = &Device> {
-    let made = |d: &&Device| d.model.is_some() || d.serial.is_some();
-    let any = entry.devices.iter().any(|d| made(&d));
-    let topmost = entry.devices.iter().take(1).filter(move |_| !any);
-    entry.devices.iter().filter(made).chain(topmost)
+    const OF_THEIR_OWN: [&str; 4] = ["loop", "zram", "ram", "nullb"];
+    let is_own = |d: &Device| OF_THEIR_OWN.iter().any(|kind| d.name.starts_with(kind));
+    let is_made = |d: &Device| d.model.is_some() || d.serial.is_some();
+    let has_own = entry.devices.iter().any(is_own);
+    let has_made = entry.devices.iter().any(is_made);
+    let is_disk = move |(at, d): &(usize, &Device)| match (has_own, has_made) {
+        (true, _) => is_own(d),
+        (false, true) => is_made(d),
+        (false, false) => *at == 0,
+    };
+    entry.devices.iter().enumerate().filter(is_disk).map(|(_, device)| device)
 }
 
 fn device_name(device: &Device) -> String {
@@ -324,6 +332,25 @@ fn moment(text: &str, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
     let local = || Some(text.parse::<DateTime>().ok()?.to_zoned(zone.clone()).ok()?.timestamp());
     let at = text.parse::<Timestamp>().ok().or_else(local)?;
     Some((at, at.checked_add(jiff::SignedDuration::from_nanos(1)).ok()?))
+}
+
+#[test]
+fn loop_devices_on_one_disk_are_devices_of_their_own() {
+    let on_loop = |id: &str, name: &str| {
+        let mut entry = entry(id, device(name, None), &[("A", 1.0)]);
+        entry.devices.push(device("vda", Some("S")));
+        entry
+    };
+    let names = |entries: &[Entry]| {
+        entries
+            .iter()
+            .map(|entry| disks(entry).map(|d| d.name.clone()).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
+    };
+    let loops = [on_loop("1", "loop3"), on_loop("2", "loop4")];
+    assert_eq!(names(&loops), [["loop3"], ["loop4"]]);
+    assert_ne!(disk_identities(&loops[0]), disk_identities(&loops[1]));
+    assert_eq!(names(&[on_loop("3", "dm-0")]), [["vda"]]);
 }
 
 #[test]
