@@ -483,7 +483,7 @@ fn state(one: &Named, is_dir_read: bool, with_extents: bool) -> Known<FilesState
     named_files::state(&one.path, with_extents, one.has_only_pages())
 }
 
-/// Fewer bytes of read calls are not described, so the files behind them do not matter.
+/// Fewer bytes of read calls are not described, so it does not matter where they came from.
 const MIN_READ_BYTES: u64 = 1 << 20;
 
 /// Returns the bytes without storage below the named directories whose state was not read before the run. This reads the

@@ -316,11 +316,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns the layers that `select` picks for the places of the targets, each once. The counters of a stream's own
-    /// layers may be added up, because none of them does the work of another one.
-    ///
-    /// # Errors
-    /// Why a target has no layer, why the counters of a layer are invalid, or that a target lies on the layer of another.
+    /// [`Case::layers_with_counters`] whose counters may be added up, because no layer does the work of another one.
     fn separate_layers(&self, select: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
         let layers = self.layers_with_counters(select)?;
         // Several streams are added up by the kernel's charges, which count an operation on both layers too.
@@ -330,11 +326,8 @@ impl<'a> Case<'a> {
         Ok(layers)
     }
 
-    /// Checks that no target lies on the topmost layer of another one, such as a loop device whose image is on the disk of
+    /// Fails if a target lies on the topmost layer of another one, such as a loop device whose image is on the disk of
     /// another target.
-    ///
-    /// # Errors
-    /// Which target lies on which layer.
     pub fn need_separate_targets(&self) -> Known<()> {
         let tops_of = |place: &'a Place| place.tops.iter().filter_map(|i| place.layers.get(*i));
         let is_among =
