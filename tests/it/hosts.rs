@@ -253,7 +253,7 @@ mod together {
     #[test]
     fn offered_load_is_split_over_all_hosts() {
         let stage = Stage::new();
-        let words = "limit --rw randread --engine sync --size 16m --time 200ms --warmup 20ms --runs 1 --p99 1s --curve --budget 60s --ranks-per-host 2 --format json";
+        let words = "limit --rw randread --engine sync --size 16m --time 200ms --warmup 20ms --runs 1 --p99 1s --curve --budget 40s --ranks-per-host 2 --format json";
         let out = two_ranks(&stage, words, &stage.folder("target"));
         let report = out.report().0;
         let points = report["limit"]["points"].as_array().unwrap();
