@@ -391,3 +391,14 @@ fn exports_are_complete_or_absent() {
         &["a session"],
     );
 }
+
+#[test]
+fn formats_without_a_verdict_print_it_on_standard_error() {
+    let stage = Stage::shared();
+    let folder = stage.folder("here");
+    for format in ["fio-terse", "iometer-csv"] {
+        let words = format!("run --rw randread --size 16m --time 50ms --runs 1 --quiet --format {format}");
+        let out = stage.fathom(&words, &folder);
+        assert!(out.stderr.contains("fathom: ") && !out.stdout.is_empty(), "{format}: {out:?}");
+    }
+}

@@ -112,6 +112,16 @@ fn of_two_verifications_of_one_file_at_once_only_one_writes() {
 }
 
 #[test]
+fn a_target_that_is_not_there_is_not_damaged() {
+    let stage = Stage::shared();
+    let written = Written::new(&stage);
+    verified(&written.start(&stage, "--passes 1").end());
+    std::fs::remove_file(&written.file).unwrap();
+    let out = written.check(&stage, "");
+    assert!(out.code == Some(3) && out.stderr.contains("does not exist, so nothing was checked"), "{out:?}");
+}
+
+#[test]
 fn an_option_that_moves_no_data_is_refused() {
     let stage = Stage::shared();
     let folder = stage.folder("here");
