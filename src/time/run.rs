@@ -454,14 +454,14 @@ struct Earlier {
 
 impl Earlier {
     fn read(one: &Named, is_cold: bool) -> Self {
-        let (exists, last_change) = (one.path.exists(), LastChange::read(&one.path));
+        let (exists, last_change) = (one.path.exists(), one.last_change());
         Self { exists, last_change, state: state(one, is_cold, true) }
     }
 
     /// Returns the state after the run. A file without dirty pages that was not changed since has none now, so its pages
     /// are not counted again.
     fn state_now(self, one: &Named) -> Known<FilesState> {
-        let unchanged = self.last_change.is_some() && LastChange::read(&one.path) == self.last_change;
+        let unchanged = self.last_change.is_some() && one.last_change() == self.last_change;
         match self.state {
             Ok(before) if unchanged && before.dirty_bytes == Some(0) => {
                 Ok(FilesState { unwritten_bytes: None, ..before })

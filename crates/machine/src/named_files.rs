@@ -19,6 +19,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Maximum number of files below a directory. With more files the state is unknown.
 const MAX_FILES: u64 = 200_000;
@@ -71,6 +72,12 @@ impl Named {
     /// Returns why the path is in memory; `None` for storage.
     pub fn memory(&self) -> Option<String> {
         self.place.as_ref().ok()?.ram.clone()
+    }
+
+    /// Reads the time of the last change; `None` if it would not tell whether the path changes from now on.
+    pub fn last_change(&self) -> Option<LastChange> {
+        let kind = &self.place.as_ref().ok()?.file_system.as_ref()?.kind;
+        WITH_CHANGE_TIME.contains(&kind.as_str()).then(|| LastChange::read(&self.path)).flatten()
     }
 
     /// Whether the pages of the path are its only storage, as on tmpfs. A file system on a device in memory has a page
@@ -171,7 +178,14 @@ pub fn files(path: &Path) -> Known<Vec<PathBuf>> {
     Ok(out)
 }
 
-/// The time of the last change of a regular file. Every write and every first write to a mapped page changes it.
+/// File systems whose change time grows with every write, and cannot be set. FAT shows the time of modification instead, which programs
+/// can set; on network file systems the server decides.
+const WITH_CHANGE_TIME: [&str; 3] = ["ext4", "xfs", "btrfs"];
+
+/// Two writes within this time may leave the same change time: ext4 with inodes of 128 bytes keeps whole seconds.
+const COARSEST_CHANGE_TIME: Duration = Duration::from_secs(2);
+
+/// What changes with every write to a regular file, and with every first write to a mapped page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastChange {
     inode: u64,
@@ -183,10 +197,12 @@ pub struct LastChange {
 }
 
 impl LastChange {
-    /// Reads the times of a path; `None` if it is no regular file.
-    pub fn read(path: &Path) -> Option<Self> {
+    /// Reads the times of a path. `None` if it is no regular file, or changed so recently that another write may leave the same time.
+    fn read(path: &Path) -> Option<Self> {
         let facts = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-        Some(Self {
+        let changed = Duration::new(facts.ctime().try_into().ok()?, facts.ctime_nsec().try_into().ok()?);
+        let age = (UNIX_EPOCH + changed).elapsed().ok()?;
+        (age > COARSEST_CHANGE_TIME).then(|| Self {
             inode: facts.ino(),
             bytes: facts.len(),
             modified: [facts.mtime(), facts.mtime_nsec()],
@@ -339,10 +355,12 @@ mod tests {
         assert_eq!((state.files, state.bytes), (2, 8192 + (1 << 20)));
         let in_memory = super::state(&dir.path().join("a"), false, true).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((in_memory.cached_bytes, in_memory.dirty_bytes), (Some(8192), Some(0)));
-        let (file, before) = (dir.path().join("a"), LastChange::read(&dir.path().join("a")));
+        let file = dir.path().join("a");
+        assert_eq!(LastChange::read(&file), None, "the next write may leave the same time");
+        std::thread::sleep(COARSEST_CHANGE_TIME + Duration::from_millis(20));
+        let before = LastChange::read(&file);
+        assert!(before.is_some());
         assert_eq!((LastChange::read(&file), LastChange::read(dir.path())), (before, None));
-        // The clock of a file system may stand still for 10 ms.
-        std::thread::sleep(std::time::Duration::from_millis(20));
         fs::write(&file, vec![2; 8192])?;
         assert_ne!(LastChange::read(&file), before);
         assert_eq!(state.hole_bytes, 1 << 20);
