@@ -6,7 +6,9 @@
 //! 3. Waits for the command and reaps every descendant (`PR_SET_CHILD_SUBREAPER`). The kernel adds a process's I/O to the counters of the
 //!    parent that reaps the process. So the growth of fathom's own `/proc/self/io`, without fathom's own threads, is what the command and
 //!    all ended descendants moved, however short they lived.
-//! 4. Takes another snapshot, syncs, and takes a third snapshot.
+//! 4. Takes another snapshot, syncs, and takes a third snapshot. Reads the state of the named files again if they changed.
+//!
+//! Processes of earlier runs that still run are left out. If one ends during a run, the I/O of that run is unknown.
 //!
 //! If fathom runs as root, BPF programs count the command's syncs, opens and reads at `execve`
 //! (`sys::bpf`). Loading them takes 2 ms for each run.

@@ -5,6 +5,8 @@
 //! 3. Pages that other processes dirtied are all dirtied pages of the machine (`nr_dirtied` of `/proc/vmstat`) minus the command's.
 //! 4. The kernel charges write-back to no process: written bytes of a device that are not the command's data belong to other processes or to
 //!    the file system's journal.
+//! 5. Read bytes that no device delivered came from the page cache, or are zeros of ranges that were never written. They are unknown if the
+//!    two cannot be told apart, or if the page cache did not have as many bytes of the named files.
 
 use crate::case::whole_disk;
 use crate::figures::kernel_text::{number_of_key, pressure_us};

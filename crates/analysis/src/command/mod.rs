@@ -5,6 +5,7 @@
 //!    a throttle; a CPU, or copying through the page cache; the command's own syncs; the device; the other end of a pipe, or a terminal.
 //!    Without a cause, the answer lists the shares of the time.
 //! 3. `checks` runs the checks that need no engine of fathom. They have the ids and names of the catalogue.
+//!    Every run is checked, and the worst answer of each check counts.
 //! 4. Several commands are compared by their wall times, like any two results.
 
 mod checks;
